@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct ChoiceDistance {
 };
 
 /// Slicings of a family that are few enough to be kept in memory: choices, which `<` orders, by
-/// their predicted time.
+/// their predicted time. `Choice::decisions` lists the members of a choice.
 template <class Choice>
 class ListedSource : public SlicingSource {
  public:
@@ -85,15 +86,24 @@ class ListedSource : public SlicingSource {
   [[nodiscard]] const Choice& choice(std::size_t place) const { return ranked_.at(place).choice; }
 
   [[nodiscard]] virtual ChoiceDistance distance(const Choice& a, const Choice& b) const = 0;
-  /// `first` with the decisions of `second` whose bits of `mask` are set.
-  [[nodiscard]] virtual Choice mixed(Choice first, const Choice& second,
-                                     std::uint64_t mask) const = 0;
 
  private:
   struct Ranked {
     double seconds = 0;
     Choice choice{};
   };
+
+  /// `first` with the decisions of `second` whose bits of `mask` are set.
+  [[nodiscard]] static Choice mixed(Choice first, const Choice& second, std::uint64_t mask) {
+    std::uint64_t bit = 1;
+    const auto decide = [&](auto decision) {
+      first.*decision = (mask & bit) != 0 ? second.*decision : first.*decision;
+      bit *= 2;
+    };
+    std::apply([&](auto... each) { (decide(each), ...); }, Choice::decisions);
+    return first;
+  }
+
   std::vector<Ranked> ranked_{};
   // made by the first who asks: a search begins without them
   mutable std::once_flag places_once_{};

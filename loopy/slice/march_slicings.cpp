@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
@@ -31,6 +32,10 @@ struct MarchChoice {
   std::int64_t length = 64;
   Queue queue = Queue::registers;
   std::int64_t ahead = 0;  ///< iterations by which planes are filled early
+  /// In the order of the bits of crossover().
+  static constexpr auto decisions =
+      std::tuple(&MarchChoice::lanes, &MarchChoice::rows, &MarchChoice::items, &MarchChoice::length,
+                 &MarchChoice::queue, &MarchChoice::ahead, &MarchChoice::width);
   friend auto operator<=>(const MarchChoice&, const MarchChoice&) = default;
 
   [[nodiscard]] std::int64_t threads() const { return lanes * rows; }
@@ -400,17 +405,6 @@ class MarchSource final : public ListedSource<MarchChoice> {
     result.add_length(a.length, b.length);
     result.answers = (a.queue != b.queue ? 1 : 0) + (a.ahead != b.ahead ? 1 : 0);
     return result;
-  }
-  [[nodiscard]] MarchChoice mixed(MarchChoice first, const MarchChoice& second,
-                                  std::uint64_t mask) const override {
-    first.lanes = (mask & 1) != 0 ? second.lanes : first.lanes;
-    first.rows = (mask & 2) != 0 ? second.rows : first.rows;
-    first.items = (mask & 4) != 0 ? second.items : first.items;
-    first.length = (mask & 8) != 0 ? second.length : first.length;
-    first.queue = (mask & 16) != 0 ? second.queue : first.queue;
-    first.ahead = (mask & 32) != 0 ? second.ahead : first.ahead;
-    first.width = (mask & 64) != 0 ? second.width : first.width;
-    return first;
   }
 
   const MarchProblem problem_;

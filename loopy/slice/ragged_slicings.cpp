@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
@@ -42,6 +43,9 @@ struct RaggedChoice {
   std::int64_t lanes = 1;
   std::int64_t rows = 1;     ///< threads along the first row loop
   std::int64_t columns = 1;  ///< threads along the loop of neighbours
+  /// In the order of the bits of crossover().
+  static constexpr auto decisions =
+      std::tuple(&RaggedChoice::lanes, &RaggedChoice::rows, &RaggedChoice::columns);
   friend auto operator<=>(const RaggedChoice&, const RaggedChoice&) = default;
 };
 
@@ -417,13 +421,6 @@ class RaggedSource final : public ListedSource<RaggedChoice> {
     result.add_length(a.rows, b.rows);
     result.add_length(a.columns, b.columns);
     return result;
-  }
-  [[nodiscard]] RaggedChoice mixed(RaggedChoice first, const RaggedChoice& second,
-                                   std::uint64_t mask) const override {
-    first.lanes = (mask & 1) != 0 ? second.lanes : first.lanes;
-    first.rows = (mask & 2) != 0 ? second.rows : first.rows;
-    first.columns = (mask & 4) != 0 ? second.columns : first.columns;
-    return first;
   }
 
   const RaggedProblem problem_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <tuple>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
@@ -37,6 +38,10 @@ struct RowChoice {
   /// has whole rows.
   std::int64_t shared_steps = 0;
   std::array<Keep, most_kept> keeps{};
+  /// In the order of the bits of crossover().
+  static constexpr auto decisions =
+      std::tuple(&RowChoice::threads, &RowChoice::rows, &RowChoice::items, &RowChoice::keeps,
+                 &RowChoice::shared_steps);
   friend auto operator<=>(const RowChoice&, const RowChoice&) = default;
 
   [[nodiscard]] bool keeps_any(Keep where) const {
@@ -807,15 +812,6 @@ class RowSource final : public ListedSource<RowChoice> {
     result.answers = (a.keeps[0] != b.keeps[0] ? 1 : 0) + (a.keeps[1] != b.keeps[1] ? 1 : 0) +
                      (shares != (b.shared_steps != 0) ? 1 : 0);
     return result;
-  }
-  [[nodiscard]] RowChoice mixed(RowChoice first, const RowChoice& second,
-                                std::uint64_t mask) const override {
-    first.threads = (mask & 1) != 0 ? second.threads : first.threads;
-    first.rows = (mask & 2) != 0 ? second.rows : first.rows;
-    first.items = (mask & 4) != 0 ? second.items : first.items;
-    first.keeps = (mask & 8) != 0 ? second.keeps : first.keeps;
-    first.shared_steps = (mask & 16) != 0 ? second.shared_steps : first.shared_steps;
-    return first;
   }
 
   const RowProblem problem_;

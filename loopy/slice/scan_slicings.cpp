@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
@@ -50,6 +51,10 @@ struct ScanChoice {
   std::int64_t width = 1;     ///< of vectors; with `unrolled` the items of a thread
   std::int64_t steps = 1;     ///< loops of a block, on processors
   bool is_exchanged = false;  ///< items are loaded and stored neighbours by neighbours
+  /// In the order of the bits of crossover().
+  static constexpr auto decisions =
+      std::tuple(&ScanChoice::form, &ScanChoice::threads, &ScanChoice::unrolled, &ScanChoice::width,
+                 &ScanChoice::steps, &ScanChoice::is_exchanged);
   friend auto operator<=>(const ScanChoice&, const ScanChoice&) = default;
 };
 
@@ -521,16 +526,6 @@ class ScanSource final : public ListedSource<ScanChoice> {
     result.answers += a.form == b.form ? 0 : 1;
     result.answers += a.is_exchanged == b.is_exchanged ? 0 : 1;
     return result;
-  }
-  [[nodiscard]] ScanChoice mixed(ScanChoice first, const ScanChoice& second,
-                                 std::uint64_t mask) const override {
-    first.form = (mask & 1) != 0 ? second.form : first.form;
-    first.threads = (mask & 2) != 0 ? second.threads : first.threads;
-    first.unrolled = (mask & 4) != 0 ? second.unrolled : first.unrolled;
-    first.width = (mask & 8) != 0 ? second.width : first.width;
-    first.steps = (mask & 16) != 0 ? second.steps : first.steps;
-    first.is_exchanged = (mask & 32) != 0 ? second.is_exchanged : first.is_exchanged;
-    return first;
   }
 
   const ScanProblem problem_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
@@ -60,6 +61,10 @@ struct UpdateChoice {
   std::int64_t unrolled = 1;  ///< so many updates are read together
   /// Of each block; 0: the array itself is updated.
   std::array<std::int64_t, most_private> copies{};
+  /// In the order of the bits of crossover().
+  static constexpr auto decisions =
+      std::tuple(&UpdateChoice::threads, &UpdateChoice::rows, &UpdateChoice::steps,
+                 &UpdateChoice::unrolled, &UpdateChoice::copies);
   friend auto operator<=>(const UpdateChoice&, const UpdateChoice&) = default;
 };
 
@@ -576,15 +581,6 @@ class UpdateSource final : public ListedSource<UpdateChoice> {
       result.answers += is_alike ? 0 : 1;
     }
     return result;
-  }
-  [[nodiscard]] UpdateChoice mixed(UpdateChoice first, const UpdateChoice& second,
-                                   std::uint64_t mask) const override {
-    first.threads = (mask & 1) != 0 ? second.threads : first.threads;
-    first.rows = (mask & 2) != 0 ? second.rows : first.rows;
-    first.steps = (mask & 4) != 0 ? second.steps : first.steps;
-    first.unrolled = (mask & 8) != 0 ? second.unrolled : first.unrolled;
-    first.copies = (mask & 16) != 0 ? second.copies : first.copies;
-    return first;
   }
 
   const UpdateProblem problem_;
