@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -42,59 +43,76 @@ bool has_edges(const Edges& edges) {
   return std::any_of(edges.begin(), edges.end(), [](const auto& each) { return !each.empty(); });
 }
 
-}  // namespace
+[[noreturn]] void refuse_cycle(const Kernel& kernel, const char* what, const Edges& edges) {
+  throw InvalidInput("loopy.schedule.dependency_cycle",
+                     fmt::format("{}: {}", what, ids_of(kernel, find_cycle(edges))));
+}
 
-std::vector<std::vector<std::size_t>> statement_order(const Kernel& kernel) {
-  const std::size_t count = kernel.instructions.size();
-  const Edges stated = stated_order(kernel);
-  std::vector<std::set<std::size_t>> before(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    before[i].insert(stated[i].begin(), stated[i].end());
+/// Collects which statements come before each, going through them in the order of the source.
+class OrderCollector {
+ public:
+  OrderCollector(const Kernel& kernel, const Edges& stated)
+      : kernel_(kernel), all_stated_(has_edges(stated) ? transitive_closure(stated) : stated) {
+    for (const std::vector<std::size_t>& each : stated) {
+      before_.emplace_back(each.begin(), each.end());
+    }
   }
-  if (!sorted_topologically(stated)) {
-    throw InvalidInput("loopy.schedule.dependency_cycle",
-                       fmt::format("statements depend on each other in a circle: {}",
-                                   ids_of(kernel, find_cycle(stated))));
+
+  Edges run() {
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      if (is<BarrierInstruction>(kernel_.instructions[i])) {
+        add_fence(i);
+      } else {
+        add_statement(i);
+      }
+    }
+    Edges result;
+    for (const std::set<std::size_t>& each : before_) {
+      result.emplace_back(each.begin(), each.end());
+    }
+    return result;
   }
-  const Edges all_stated = has_edges(stated) ? transitive_closure(stated) : stated;
-  const auto put_before = [&](std::size_t earlier, std::size_t later) {
+
+ private:
+  struct Uses {
+    std::vector<std::size_t> writers{};  ///< so far
+    std::vector<std::size_t> readers{};  ///< since the last writer
+    std::vector<std::size_t> early{};    ///< readers before any writer
+  };
+
+  /// Source order gives way to what is stated.
+  void put_before(std::size_t earlier, std::size_t later) {
     if (earlier == later) {
       return;
     }
-    // source order gives way to what is stated
     const bool is_reversed =
-        std::binary_search(all_stated[earlier].begin(), all_stated[earlier].end(), later);
-    before[is_reversed ? earlier : later].insert(is_reversed ? later : earlier);
-  };
+        std::binary_search(all_stated_[earlier].begin(), all_stated_[earlier].end(), later);
+    before_[is_reversed ? earlier : later].insert(is_reversed ? later : earlier);
+  }
 
-  struct Uses {
-    std::vector<std::size_t> writers;  // so far
-    std::vector<std::size_t> readers;  // since the last writer
-    std::vector<std::size_t> early;    // readers before any writer
-  };
-  std::unordered_map<std::string, Uses> uses;
-  std::optional<std::size_t> last_fence;  // user barriers keep everything in place
-  std::vector<std::size_t> since_fence;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Instruction& instruction = kernel.instructions[i];
-    if (is<BarrierInstruction>(instruction)) {
-      for (const std::size_t each : since_fence) {
-        put_before(each, i);
-      }
-      since_fence.clear();
-      if (last_fence) {
-        put_before(*last_fence, i);
-      }
-      last_fence = i;
-      continue;
+  void put_after_last_fence(std::size_t i) {
+    if (last_fence_) {
+      put_before(*last_fence_, i);
     }
-    if (last_fence) {
-      put_before(*last_fence, i);
+  }
+
+  /// Barriers of users keep everything in place.
+  void add_fence(std::size_t i) {
+    for (const std::size_t each : since_fence_) {
+      put_before(each, i);
     }
-    since_fence.push_back(i);
+    since_fence_.clear();
+    put_after_last_fence(i);
+    last_fence_ = i;
+  }
+
+  void add_statement(std::size_t i) {
+    put_after_last_fence(i);
+    since_fence_.push_back(i);
+    const Instruction& instruction = kernel_.instructions[i];
     const NameSet written = written_variables(instruction);
-    for (const std::string& each : read_variables(kernel, instruction)) {
-      Uses& use = uses[each];
+    for (const std::string& each : read_variables(kernel_, instruction)) {
+      Uses& use = uses_[each];
       if (!use.writers.empty()) {
         put_before(use.writers.back(), i);
       } else if (written.count(each) == 0) {
@@ -103,32 +121,48 @@ std::vector<std::vector<std::size_t>> statement_order(const Kernel& kernel) {
       use.readers.push_back(i);
     }
     for (const std::string& each : written) {
-      Uses& use = uses[each];
-      for (const std::size_t reader : use.readers) {
-        const bool is_early =
-            std::find(use.early.begin(), use.early.end(), reader) != use.early.end();
-        if (is_early && find_temporary(kernel, each) != nullptr) {
-          put_before(i, reader);  // a temporary is read after it is written
-        } else {
-          put_before(reader, i);
-        }
-      }
-      if (!use.writers.empty()) {
-        put_before(use.writers.back(), i);
-      }
-      use.readers.clear();
-      use.writers.push_back(i);
+      add_write(i, each);
     }
   }
-  Edges result(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    result[i].assign(before[i].begin(), before[i].end());
+
+  void add_write(std::size_t i, const std::string& variable) {
+    Uses& use = uses_[variable];
+    for (const std::size_t reader : use.readers) {
+      const bool is_early =
+          std::find(use.early.begin(), use.early.end(), reader) != use.early.end();
+      if (is_early && find_temporary(kernel_, variable) != nullptr) {
+        put_before(i, reader);  // a temporary is read after it is written
+      } else {
+        put_before(reader, i);
+      }
+    }
+    if (!use.writers.empty()) {
+      put_before(use.writers.back(), i);
+    }
+    use.readers.clear();
+    use.writers.push_back(i);
   }
+
+  const Kernel& kernel_;
+  const Edges all_stated_;
+  std::vector<std::set<std::size_t>> before_{};
+  std::unordered_map<std::string, Uses> uses_{};
+  std::optional<std::size_t> last_fence_{};
+  std::vector<std::size_t> since_fence_{};
+};
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> statement_order(const Kernel& kernel) {
+  const Edges stated = stated_order(kernel);
+  if (!sorted_topologically(stated)) {
+    refuse_cycle(kernel, "statements depend on each other in a circle", stated);
+  }
+  Edges result = OrderCollector(kernel, stated).run();
   if (!sorted_topologically(result)) {
-    throw InvalidInput("loopy.schedule.dependency_cycle",
-                       fmt::format("stated dependencies and the variables that statements share "
-                                   "ask for a circle: {}",
-                                   ids_of(kernel, find_cycle(result))));
+    refuse_cycle(kernel,
+                 "stated dependencies and the variables that statements share ask for a circle",
+                 result);
   }
   return result;
 }
