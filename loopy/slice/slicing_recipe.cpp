@@ -102,6 +102,82 @@ RecipeStep exchange_step(const Slicing& slicing, const std::string& iname) {
                                  iname));
 }
 
+NameSet all_reduction_inames(const Kernel& kernel) {
+  NameSet reduced;
+  for (const Instruction& instruction : kernel.instructions) {
+    reduced.merge(reduction_inames(instruction));
+  }
+  return reduced;
+}
+
+/// Checks the words that say how blocks share a reduction or a scan.
+void check_sharing(const Slicing& slicing, const NameSet& reduced) {
+  const auto check_reductions = [&](const std::vector<std::string>& inames, const char* how) {
+    for (const std::string& each : inames) {
+      if (reduced.count(each) == 0 || detail::find_sliced(slicing, each) == nullptr) {
+        throw InvalidInput("loopy.recipe_of.nothing_to_share",
+                           fmt::format("'{0} {1}' takes a reduction that is sliced, "
+                                       "'{1}: g.1 l.0*256'",
+                                       how, each));
+      }
+    }
+  };
+  check_reductions(slicing.atomic_reductions, "atomic");
+  check_reductions(slicing.last_block_reductions, "last");
+  for (const std::string& each : slicing.look_back) {
+    const InameSlicing* sliced = detail::find_sliced(slicing, each);
+    if (sliced == nullptr || sliced->factors.front().axis.kind != AxisKind::grid) {
+      throw InvalidInput("loopy.recipe_of.nothing_to_share",
+                         fmt::format("'look_back {0}' takes a loop of a scan whose outermost part "
+                                     "is on the grid, '{0}: g.0 l.0*256'",
+                                     each));
+    }
+  }
+}
+
+/// Cuts the loops, in the order of the slicing.
+void add_cuts(const Kernel& kernel, const Kernel& expanded, const Slicing& slicing,
+              std::vector<RecipeStep>& steps) {
+  for (const InameSlicing& each : slicing.inames) {
+    if (!is_iname(kernel, each.iname)) {
+      throw InvalidInput("loopy.recipe_of.unknown_iname",
+                         fmt::format("kernel '{}' has no iname '{}': its inames are {}",
+                                     kernel.name, each.iname, fmt::join(all_inames(kernel), ", ")));
+    }
+    if (find_march(slicing, each.iname) == nullptr) {
+      detail::add_splits(each, steps);
+    }
+  }
+  for (const MarchPlan& each : slicing.marches) {
+    detail::add_march(expanded, slicing, each, steps);
+  }
+}
+
+/// Whether blocks share the reduction only after tiles are fetched: these are fetched by rules,
+/// which reduce_over_grid expands, and are in the loops of the cuts.
+bool is_shared_late(const Slicing& slicing, const InameSlicing& reduction) {
+  return reduction.factors.front().axis.kind == AxisKind::grid && !slicing.fetches.empty();
+}
+
+/// What threads and blocks share of reductions and scans before copies are made.
+void add_early_sharing(const Kernel& expanded, const Slicing& slicing, const NameSet& reduced,
+                       std::vector<RecipeStep>& steps) {
+  for (const InameSlicing& each : slicing.inames) {
+    if (reduced.count(each.iname) != 0) {
+      detail::add_shared_bounds(expanded, slicing, each, reduced, steps);
+      if (!is_shared_late(slicing, each)) {
+        detail::add_sharing(expanded, slicing, each, steps);
+      }
+    }
+    if (std::find(slicing.look_back.begin(), slicing.look_back.end(), each.iname) !=
+        slicing.look_back.end()) {
+      steps.push_back({"scan_over_grid",
+                       {each.factors.size() == 1 ? each.iname : detail::part_name(each.iname, 0)},
+                       {{"how", "look_back"}}});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
@@ -118,31 +194,8 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     return fused_recipe(kernel, slicing);
   }
   const Kernel expanded = expand_subst(kernel);
-  NameSet reduced;
-  for (const Instruction& instruction : expanded.instructions) {
-    reduced.merge(reduction_inames(instruction));
-  }
-  const auto check_shared = [&](const std::vector<std::string>& inames, const char* how) {
-    for (const std::string& each : inames) {
-      if (reduced.count(each) == 0 || find_sliced(slicing, each) == nullptr) {
-        throw InvalidInput("loopy.recipe_of.nothing_to_share",
-                           fmt::format("'{0} {1}' takes a reduction that is sliced, "
-                                       "'{1}: g.1 l.0*256'",
-                                       how, each));
-      }
-    }
-  };
-  check_shared(slicing.atomic_reductions, "atomic");
-  check_shared(slicing.last_block_reductions, "last");
-  for (const std::string& each : slicing.look_back) {
-    const InameSlicing* sliced = detail::find_sliced(slicing, each);
-    if (sliced == nullptr || sliced->factors.front().axis.kind != AxisKind::grid) {
-      throw InvalidInput("loopy.recipe_of.nothing_to_share",
-                         fmt::format("'look_back {0}' takes a loop of a scan whose outermost part "
-                                     "is on the grid, '{0}: g.0 l.0*256'",
-                                     each));
-    }
-  }
+  const NameSet reduced = all_reduction_inames(expanded);
+  check_sharing(slicing, reduced);
   std::vector<RecipeStep> steps;
   if (fetches_from_rules(kernel, slicing)) {
     steps.push_back({"expand_subst", {}, {}});
@@ -153,36 +206,8 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   for (const std::string& each : slicing.launches) {
     steps.push_back(detail::launch_step(expanded, slicing, each));
   }
-  for (const InameSlicing& each : slicing.inames) {
-    if (!is_iname(kernel, each.iname)) {
-      throw InvalidInput("loopy.recipe_of.unknown_iname",
-                         fmt::format("kernel '{}' has no iname '{}': its inames are {}",
-                                     kernel.name, each.iname, fmt::join(all_inames(kernel), ", ")));
-    }
-    if (find_march(slicing, each.iname) == nullptr) {
-      detail::add_splits(each, steps);
-    }
-  }
-  for (const MarchPlan& each : slicing.marches) {
-    detail::add_march(expanded, slicing, each, steps);
-  }
-  const auto is_shared_later = [&](const InameSlicing& each) {
-    return each.factors.front().axis.kind == AxisKind::grid && !slicing.fetches.empty();
-  };
-  for (const InameSlicing& each : slicing.inames) {
-    if (reduced.count(each.iname) != 0) {
-      detail::add_shared_bounds(expanded, slicing, each, reduced, steps);
-      if (!is_shared_later(each)) {
-        detail::add_sharing(expanded, slicing, each, steps);
-      }
-    }
-    if (std::find(slicing.look_back.begin(), slicing.look_back.end(), each.iname) !=
-        slicing.look_back.end()) {
-      steps.push_back({"scan_over_grid",
-                       {each.factors.size() == 1 ? each.iname : detail::part_name(each.iname, 0)},
-                       {{"how", "look_back"}}});
-    }
-  }
+  add_cuts(kernel, expanded, slicing, steps);
+  add_early_sharing(expanded, slicing, reduced, steps);
   for (const std::string& each : slicing.exchanges) {
     steps.push_back(exchange_step(slicing, each));
   }
@@ -192,9 +217,8 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   // after the cuts: constant lengths spare divisions of indices
   add_layouts(kernel, slicing, steps);
   detail::add_copies(kernel, expanded, slicing, reduced, steps);
-  // tiles are fetched by rules, which reduce_over_grid expands, and are in the loops of the cuts
   for (const InameSlicing& each : slicing.inames) {
-    if (reduced.count(each.iname) != 0 && is_shared_later(each)) {
+    if (reduced.count(each.iname) != 0 && is_shared_late(slicing, each)) {
       detail::add_sharing(expanded, slicing, each, steps);
     }
   }
