@@ -1,5 +1,5 @@
-// What arrays ask of a device beside launches: when they wait, what they copy, on which stream, and
-// whether a graph can be captured from it.
+// What arrays ask of a device besides launches: when they wait, what they copy, on which stream,
+// and whether a graph can be captured from it.
 #include <cmath>
 #include <functional>
 
@@ -25,7 +25,7 @@ using testing::WatchedBackend;
 
 const std::vector<std::string> waits = {"synchronize", "synchronize_device", "synchronize_event",
                                         "elapsed_ms"};
-/// What a stream that is being captured must not be asked for, nor anything beside it.
+/// What a stream that is being captured must not be asked for, nor any other stream.
 const std::vector<std::string> forbidden_in_capture = {
     "synchronize", "synchronize_device", "synchronize_event", "elapsed_ms",
     "is_done",     "is_event_done",      "allocate",          "free",

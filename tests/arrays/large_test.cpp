@@ -1,5 +1,5 @@
 // Arrays whose elements 31 and 32 bits cannot count. The same checks run on every device with
-// arrays of a million elements, so that they are right where nobody has the memory.
+// arrays of a million elements, so that they are right without the memory for larger ones.
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create/create.h"

@@ -18,7 +18,7 @@ constexpr const char* usage =
     "                     [--rtcg PATH]\n"
     "Runs N random cases of a kind, or of `all` of them; --only K runs case K of seed S alone, in\n"
     "this process, and prints its input. Ends with status 1 where there were findings.\n"
-    "--rtcg is the command line that `options` calls: the file `rtcg` beside this one unless "
+    "--rtcg is the command line that `options` calls: the file `rtcg` next to this one unless "
     "told.\n"
     "RTCG_CAMPAIGN_CODES=1 counts refusals by code.\n\nkinds:\n";
 

@@ -1,4 +1,4 @@
-// Memory that others own or will own, and copies that nobody waits for.
+// Memory that others own or will own, and copies without a wait.
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create/create.h"

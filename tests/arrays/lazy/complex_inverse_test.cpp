@@ -82,7 +82,7 @@ std::vector<std::complex<R>> finite_points() {
   const auto any = [&] { return std::exp(power(random)) * (random() % 2 == 0 ? 1 : -1); };
   for (int i = 0; i < 2000; ++i) {
     points.emplace_back(any(), any());
-    points.emplace_back(1 + R(1e-4) * any(), R(1e-4) * any());  // beside an end of a cut
+    points.emplace_back(1 + R(1e-4) * any(), R(1e-4) * any());  // next to an end of a cut
   }
   return points;
 }
@@ -130,7 +130,7 @@ TEST(ComplexInverse, IsTheHostsOnCutsAndFarAway) {
   });
 }
 
-/// NaNs where they belong, and of what is none, all but the sign, which beside a NaN may be either.
+/// NaNs where they belong; of other numbers all but the sign, which next to a NaN may be either.
 template <class R>
 void check_special() {
   constexpr R inf = std::numeric_limits<R>::infinity();

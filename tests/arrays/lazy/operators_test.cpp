@@ -425,7 +425,7 @@ TEST(Operators, CastBetweenAllTypes) {
 
 TEST(Operators, KeepHalvesOnEveryDevice) {
   on_every_device([] {
-    // every bit pattern but NaNs, and what lies halfway between two
+    // every bit pattern but NaNs, and numbers halfway between two
     std::vector<Half> all;
     for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
       if ((bits & 0x7fffU) <= 0x7c00U) {

@@ -113,7 +113,7 @@ void check_columns(std::int64_t rows, std::int64_t columns) {
   EXPECT_EQ(Array<double>(sum(2 * x.flip({0}), over(0)) / 2).to_vector(), sums);
   EXPECT_EQ(Array<double>(max(x, over(0))).to_vector(), most);
   EXPECT_EQ(Array<std::int64_t>(argmax(x, over(0))).to_vector(), places);
-  // not aligned, and beside something that has no rows
+  // not aligned, and next to something that has no rows
   const Array<T> behind = x(Slice{1, {}}, whole);
   sums[0] -= static_cast<double>(values[0]);
   EXPECT_EQ(Array<double>(sum(behind * Array<T>(std::vector<T>{1}), over(0)))(0).item(), sums[0]);

@@ -478,7 +478,7 @@ TEST(Weaknesses, W11LongLinesAreWrappedOutsideOfSubscripts) {
     const Expr far = variable("a_name_of_some_length", i32) * 1024 + variable("another_name", i32);
     return variable(array, pointer_to(f32))[far + offset];
   };
-  // behind `=`
+  // after `=`
   EXPECT_EQ(print_statement(assign(element("result", 12345), element("x", 7)), Dialect::c),
             "result[a_name_of_some_length * 1024 + another_name + 12345] =\n"
             "    x[a_name_of_some_length * 1024 + another_name + 7];\n");
@@ -493,7 +493,7 @@ TEST(Weaknesses, W11LongLinesAreWrappedOutsideOfSubscripts) {
             "y[a_name_of_some_length * 1024 + another_name + 5] =\n"
             "    x[a_name_of_some_length * 1024 + another_name + 7] *\n"
             "    x[a_name_of_some_length * 1024 + another_name + 8];\n");
-  // behind `f(`
+  // after `f(`
   EXPECT_EQ(print_statement(call("copy_to_shared_memory_of_the_block",
                                  {address_of(element("a_rather_long_array_name", 11)),
                                   address_of(element("x", 12))},

@@ -94,7 +94,7 @@ TEST(ParseFlux, RefusesSidesOfWhatNobodyDeclared) {
         "at column 20 of the flux 'jump(u) + jump(2*w)' there is 'jump(2*w)', but nothing in it "
         "has two sides: 'w' is not a field or material; the fields are u, v");
   }
-  // beside what has sides, and where somebody declared it, it is a number as any other
+  // next to a name with sides, or if it is declared, it is a number like any other
   EXPECT_EQ(printed("jump(w*u)"), "[jump(w*u)]");
   FluxNames names = names_of("u", 2);
   names.constants = {{"eps", 3}};

@@ -406,7 +406,7 @@ TEST(FusedKernel, KeepsSumsOfReflectionsInRegisters) {
                                                      .face_groups = 2,
                                                      .prefetch = Prefetch::l2_cache});
     ASSERT_EQ(compiled.resources.size(), 1U);
-    // an index or two may lie aside, as with literals
+    // an index or two may be spilled, as with literals
     EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), 64U);
   }
 }

@@ -87,7 +87,7 @@ TEST(CheckRaces, TellsApartWhatBarriersCanOrder) {
   EXPECT_NE(message_of(kernel_of(access("out", {i + j}), grid)), "");
   Kernel kernel = kernel_of(access("out", {i + j}), grid);
   kernel.instructions.push_back({.id = "b", .kind = BarrierInstruction{BarrierScope::global}});
-  EXPECT_NE(message_of(kernel), "");  // behind all iterations
+  EXPECT_NE(message_of(kernel), "");  // after all iterations
   kernel.instructions.back().within_inames = {"j"};
   EXPECT_EQ(message_of(kernel), "");  // in each of them
 }

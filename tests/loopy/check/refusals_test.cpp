@@ -86,7 +86,7 @@ TEST(Refusals, NameTwoLanesAndTheAddressTheyWrite) {
 }
 
 TEST(Refusals, NameTheLanesThatFillOneSharedArray) {
-  // threads have lanes of their own in registers, and share what lies in shared memory
+  // threads have lanes of their own in registers, and share what is in shared memory
   const Described kernel{"{[i, j]: 0 <= i, j < 4}",
                          "out[i, j] = c[i, i]*c[i, j]",
                          "add_prefetch(c, [j])\ntag_inames(j:g.0, c_fetch_0:l.0, i:ilp)",

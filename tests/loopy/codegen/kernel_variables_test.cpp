@@ -16,7 +16,7 @@ std::string recipe_of_tiles(const std::string& length) {
          "add_prefetch(b, [i_inner_outer, i_inner_inner, j_inner_outer, j_inner_inner])";
 }
 
-// The C of an index is made once for each layout: equal indices of arrays that lie otherwise in
+// The C of an index is made once for each layout: equal indices of arrays with another layout in
 // memory must not share it.
 TEST(KernelVariables, KeepsTheIndicesOfDifferentLayoutsApart) {
   const Kernel kernel = make_kernel(
@@ -52,7 +52,7 @@ TEST(KernelVariables, RefusesTemporariesBeyond32Bits) {
   }
 }
 
-// Arrays of a fixed size have 48 KiB in CUDA; what takes more lies in memory that the launch gives.
+// Arrays of a fixed size have 48 KiB in CUDA; larger ones are in memory that the launch gives.
 TEST(KernelVariables, PutsTilesBeyond48KiBIntoMemoryOfTheLaunch) {
   const Kernel described = make_kernel("{[i, j]: 0 <= i, j < n}", "c[i, j] = a[j, i] + b[j, i]",
                                        {.default_type = cgen::f32});

@@ -28,7 +28,7 @@ TEST(Applications, RectangularTilesOfAMatrixProductInDoublePrecision) {
   expect_same_everywhere(tiled, kernel, {});
 }
 
-/// Fluxes through the faces of elements: what lies on the other side is looked up.
+/// Fluxes through the faces of elements: the element on the other side is looked up.
 TEST(Applications, FluxesOfElementsWithNeighboursLookedUp) {
   const Kernel kernel = make_kernel(
       "{[m, q, k]: 0 <= m < 12 and 0 <= q < 6 and 0 <= k < n}",

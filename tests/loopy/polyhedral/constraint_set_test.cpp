@@ -367,7 +367,7 @@ TEST(ConstraintSet, IsCarefulBeyondSixtyFourBits) {
 
 TEST(Elimination, GivesUpRatherThanGrow) {
   SetGenerator random(13);
-  ConstraintSet set;  // forty half spaces in ten dimensions; the origin lies in all
+  ConstraintSet set;  // forty half spaces in ten dimensions; the origin is in all
   for (int k = 0; k < 40; ++k) {
     Affine expr(random.number(0, 9));
     for (int name = 0; name < 10; ++name) {
@@ -387,7 +387,7 @@ TEST(ConstraintSet, StaysRightWithHugeCoefficients) {
   SetGenerator random(12);
   int refused = 0;
   for (int i = 0; i < set_count && !HasFailure(); ++i) {
-    ConstraintSet set;  // the origin lies within
+    ConstraintSet set;  // the origin is within
     const std::int64_t largest = std::int64_t{1} << random.number(20, 61);
     for (int k = 0; k < 5; ++k) {
       const Affine rest = random.affine(largest);

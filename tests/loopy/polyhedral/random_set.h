@@ -77,7 +77,7 @@ inline std::int64_t value_at(const Affine& expr, const Point& point) {
   return Row(expr).at(point);
 }
 
-/// Asks whether points lie in a set, directly from its definition.
+/// Asks whether points are in a set, directly from its definition.
 class Membership {
  public:
   explicit Membership(const ConstraintSet& set) {
@@ -117,7 +117,7 @@ inline bool contains(const ConstraintSet& set, const Point& point) {
   return Membership(set).contains(point);
 }
 
-/// All points of `low <= x, y, z <= high` that lie in the set.
+/// All points of `low <= x, y, z <= high` in the set.
 inline std::vector<Point> points_of(const ConstraintSet& set, std::int64_t low, std::int64_t high) {
   const Membership membership(set);
   std::vector<Point> points;

@@ -160,7 +160,7 @@ TEST(InsertBarriers, KnowsThatStatementsOffTheAxisRunInTheFirstThread) {
 }
 
 TEST(InsertBarriers, KnowsThatEachBlockFillsItsOwnSharedMemory) {
-  // 'fill' lies on no axis of the grid, so every block reads g, which block 0 changes
+  // 'fill' is on no axis of the grid, so every block reads g, which block 0 changes
   EXPECT_ERROR("loopy.insert_barriers.needs_global_barrier",
                schedule_of(kernel_of("{[i, j, b]: 0 <= i, j < 8 and 0 <= b < 4}",
                                      "<> s[i] = g[i] {id=fill, inames=i}\n"

@@ -244,9 +244,9 @@ TEST(SlicingStream, FindsTheUnrolledTwin) {
   EXPECT_FALSE(stream.unrolled(*stream.find(parse_slicing(tiles + "for*32" + fetches))));
 }
 
-// Both arrays' rows lie along the reduction: loads of 16 bytes take four steps at once, by lanes
-// that lie apart, from rows of an odd number of 16 bytes, so that threads beside each other meet in
-// no bank.
+// Both arrays' rows are along the reduction: loads of 16 bytes take four steps at once, by strided
+// lanes, from rows of an odd number of 16 bytes, so that neighbouring threads use
+// different banks.
 TEST(SlicingStream, KnowsWhatMatrixProductsUsuallyTake) {
   const SlicingStream stream(matmul(), {.parameters = {{"n", 1000}}});
   const std::vector<std::size_t> seeds = stream.seed_shapes();
@@ -405,7 +405,7 @@ TEST(SlicingStream, LaysOutWhatItMay) {
   }
   EXPECT_FALSE(has_words(free, "layout y")) << "one axis lies in one way";
   EXPECT_FALSE(has_words(free, "layout a order 0,1;")) << "as described";
-  // a thread a row: neighbouring threads read what lies side by side
+  // a thread a row: neighbouring threads read neighbours
   const RankedSlicing best =
       detail::tile_slicings(rows, constraints, detail::RankingBounds{})->at(0);
   constraints.free_layouts.clear();

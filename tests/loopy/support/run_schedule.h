@@ -78,7 +78,7 @@ class ScheduleRun {
   struct StatementFact {
     ConstraintSet domain;
     std::vector<std::string> lanes;
-    bool runs_in_first_block = false;  // of axes that it does not lie on
+    bool runs_in_first_block = false;  // of axes that it is not on
     bool runs_in_first_thread = false;
   };
   struct Axis {

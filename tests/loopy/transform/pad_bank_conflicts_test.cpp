@@ -47,7 +47,7 @@ TEST(PadBankConflicts, MakesTheRowsOfATileLonger) {
 }
 
 TEST(PadBankConflicts, KnowsThatHalfAWarpSharesARow) {
-  // 16 threads read down a column, 16 more the one beside it; rows of 18 keep all of them apart,
+  // 16 threads read down a column, 16 more the one next to it; rows of 18 keep all of them apart,
   // and let two of the 32 that write two rows meet
   const Kernel after = pad_bank_conflicts(fetched_transposition(cgen::f32, 16), {"a_fetch"});
   EXPECT_EQ(bank_conflicts(fetched_transposition(cgen::f32, 16), "a_fetch"), 8);

@@ -49,8 +49,9 @@ TEST(Pipeline, BeginsWhereTheBlockDoes) {
   EXPECT_FALSE(why_not([&] { return piped_product("0 <= k <= i", "8"); }));
   const std::string text =
       generate_text(piped_product("i <= k < n", "4"), Target::opencl, {.recipe_comment = false});
-  EXPECT_EQ(text.substr(0, text.find("    if (8 * i_outer")),
-            R"(__kernel __attribute__((reqd_work_group_size(8, 8, 1))) void loopy_kernel(__global const float *restrict a,
+  EXPECT_EQ(
+      text.substr(0, text.find("    if (8 * i_outer")),
+      R"(__kernel __attribute__((reqd_work_group_size(8, 8, 1))) void loopy_kernel(__global const float *restrict a,
     __global const float *restrict b, __global float *restrict c, const int n) {
   const int j_outer = convert_int_sat(get_group_id(0));
   const int i_outer = convert_int_sat(get_group_id(1));
@@ -141,7 +142,7 @@ TEST(Pipeline, CopiesAsynchronouslyInCuda) {
   EXPECT_NE(text.find("cp.async.wait_group 1;"), std::string::npos);
   // before the loop and within it: whether a tile is whole is an operand of the copy
   EXPECT_EQ(count_of("copy_async_4(&a_fetch", text), 2) << text;
-  // before the loop, and behind the copies within it
+  // before the loop, and after the copies within it
   EXPECT_EQ(count_of("  commit_copies();\n", text), 2) << text;
   EXPECT_LT(text.find("    wait_for_copies_1();\n    __syncthreads();\n"), text.size()) << text;
 }

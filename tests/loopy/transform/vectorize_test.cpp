@@ -84,7 +84,7 @@ TEST(Vectorize, LoadsAVectorOnceForAllRowsOfAThread) {
       a_vec_2.w + b_vec.w);
 }
 )");
-  // what is loaded under a test is not there behind it
+  // what is loaded under a condition does not exist after it
   const Kernel cut = make_kernel("{[i, j]: 0 <= i < 3 and 0 <= j < n}", "c[i, j] = d[i] + b[j]",
                                  {.default_type = cgen::f32});
   const std::string text = generate_text(

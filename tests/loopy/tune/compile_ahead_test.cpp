@@ -1,4 +1,4 @@
-// What happens to compiles that nobody wants any more; on a device that is none.
+// What happens to compiles that are not wanted any more; on a fake device.
 #include "rtcg/loopy/tune/compile_ahead.h"
 
 #include <chrono>

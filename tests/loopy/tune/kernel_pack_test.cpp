@@ -16,7 +16,7 @@
 namespace rtcg::loopy {
 namespace {
 
-/// Lets nobody find a compiler as long as it lives.
+/// Hides all compilers as long as it lives.
 class NoCompiler {
  public:
   NoCompiler() {

@@ -80,7 +80,7 @@ TEST(Layouts, GiveTheSameNumbersEverywhere) {
   }
 }
 
-// Where each element lies, told apart by the layout's own words.
+// The place of each element, from the words of the layout.
 TEST(Layouts, CopyEachElementToItsPlaceAndBack) {
   const Kernel kernel = kernel_of("{[i, j]: 0 <= i < n and 0 <= j < m}", "b[i, j] = 2*a[i, j]");
   const std::int64_t n = 37;
@@ -257,7 +257,7 @@ TEST_F(LayoutsInFiles, AreSearchedForWhereTheyMayBe) {
   options.tune->max_candidates = 1;
   options.tune->constraints.min_threads = 8;
   options.tune->make_search = [](const SlicingStream& stream) {
-    // the first that lies otherwise
+    // the first with another layout
     std::size_t place = 0;
     while (stream.at(place).slicing.layouts.empty()) {
       ++place;

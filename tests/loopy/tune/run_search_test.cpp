@@ -354,7 +354,7 @@ TEST_F(LogFile, GoesOnWhereASearchWasStopped) {
     const TuneResult resumed = run_search(searched_slicings(), second, options, "key");
     EXPECT_EQ(resumed.resumed, 25U);
     EXPECT_EQ(slicings_of(resumed), slicings_of(expected));
-    // beside the new ones only contenders of the final round are compiled
+    // besides the new ones only contenders of the final round are compiled
     EXPECT_LE(second.prepared_count, 35 + 8);
     FakeRunner other(valley_us);
     EXPECT_EQ(run_search(searched_slicings(), other, options, "another key").resumed, 0U);

@@ -296,7 +296,7 @@ TEST(CompileCache, SurvivesClockChanges) {
   EXPECT_TRUE(compile_cached(compiler, request_of("int a;"), cache).from_cache);
   EXPECT_LT(cache.list()[0].age_seconds, 3600);
   EXPECT_LE(fs::last_write_time(future), fs::file_time_type::clock::now());
-  // The clock was set back: everything lies in the future.
+  // The clock was set back: everything is in the future.
   set_age(future, std::chrono::hours(-24 * 3651));
   set_age(path_of(cache, compiler, "int b;"), std::chrono::hours(-24 * 3650));
   EXPECT_TRUE(compile_cached(compiler, request_of("int b;"), cache).from_cache);

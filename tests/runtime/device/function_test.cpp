@@ -110,7 +110,7 @@ TEST_P(Functions, RunBlocksOfTwoDimensionsWithSharedMemoryAndAgainWithAnotherPoi
   const Buffer<float> x(device(), values);
   const StreamRef stream = device().default_stream();
   const auto twice = program().function<float*>("twice_4x4");
-  // OpenCL has no dynamic shared memory beside a kernel's parameters
+  // OpenCL has no dynamic shared memory besides a kernel's parameters
   twice(stream, {1, {4, 4}, is_opencl() ? 0U : 20U}, x);
   std::vector<float> expected = values;
   for (float& value : expected) {

@@ -28,7 +28,7 @@ class ProfilerRangeDeathTest : public testing::Test {
   std::_Exit(0);
 }
 
-/// Where the build put it, or beside this program when both were carried to another machine.
+/// Where the build put it, or next to this program when both were carried to another machine.
 std::string fake_profiler() {
   const std::filesystem::path built = RTCG_FAKE_PROFILER;
   return std::filesystem::exists(built)

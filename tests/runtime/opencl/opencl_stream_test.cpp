@@ -80,7 +80,7 @@ TEST_F(OpenClStream, MeasuresTimeBetweenEvents) {
   EXPECT_GT(first_ms, 0.0);
   EXPECT_LT(first_ms, 60000.0);
   EXPECT_LE(elapsed_ms(end, begin), 0.0);
-  stream.record(begin);  // moves it behind the end
+  stream.record(begin);  // moves it after the end
   EXPECT_LE(elapsed_ms(begin, end), 0.0);
 }
 

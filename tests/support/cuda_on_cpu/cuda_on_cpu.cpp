@@ -47,7 +47,8 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
   static const std::regex dynamic(
       R"(extern\s+__shared__\s+((?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|[\w:\s])+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
   static const std::regex alignment(R"((__align__|alignas)\s*\([^)]*\))");
-  // <complex> takes most of the compiler's time for a small kernel; it cannot follow the macros of CUDA.
+  // <complex> takes most of the compiler's time for a small kernel; it cannot follow the macros of
+  // CUDA.
   const bool has_complex = source.find("complex") != std::string::npos;
   std::string text = has_complex ? "#include <complex>\n" : "";
   text += "#include <rtcg_cuda.h>\n#line 1 \"kernel.cu\"\n";
@@ -89,7 +90,7 @@ runtime::SharedObject compile(const std::string& source, const std::vector<std::
   return runtime::SharedObject(runtime::HostCompiler::instance().compile(request).binary);
 }
 
-// One buffer and what lies around it while the kernel runs.
+// One buffer and its surroundings while the kernel runs.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(BufferRef original)

@@ -37,11 +37,11 @@ class CudaOnCpu {
   /// Runs a kernel once on the memory that the arguments point to, blocks and threads in order, one
   /// block after another.
   ///
-  /// @param argument_values  where the value of each argument lies, as cuLaunchKernel takes them
+  /// @param argument_values  the address of each argument's value, as cuLaunchKernel takes them
   /// @throws CompileFailure  runtime.host_compiler.refused, with the log
   /// @throws InvalidInput    tests.cuda_on_cpu.unknown_kernel, tests.cuda_on_cpu.argument_count,
   ///                         tests.cuda_on_cpu.bad_launch, tests.cuda_on_cpu.divergent_barrier,
-  ///                         tests.cuda_on_cpu.out_of_bounds (behind dynamic shared memory)
+  ///                         tests.cuda_on_cpu.out_of_bounds (after dynamic shared memory)
   void launch(const std::string& kernel, const CudaOnCpuLaunch& launch,
               const std::vector<void*>& argument_values);
 

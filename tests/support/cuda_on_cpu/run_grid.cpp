@@ -23,7 +23,7 @@ constexpr std::size_t most_shared_bytes = 232448;
 constexpr std::size_t most_threads = 1024;
 
 /// What a thread of the CPU needs to run blocks; kept from launch to launch, because texts remember
-/// where their dynamic shared memory lies.
+/// where their dynamic shared memory is.
 struct Worker {
   struct alignas(1024) SharedMemory {
     char bytes[most_shared_bytes + canary_bytes];

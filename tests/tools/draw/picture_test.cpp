@@ -82,7 +82,7 @@ TEST(DrawSlice, DrawsACurveInOneDimension) {
   const State state =
       interpolate(on, 1, [](const Point& x) { return std::vector<double>{x[0] * x[0]}; });
   const Picture picture = draw_slice(on, state);
-  // the curve rises: its pixel in each column lies higher up than before
+  // the curve rises: its pixel in each column is higher up than before
   int last = picture.height_pixels;
   for (const int x : {50, 150, 250, 350, 450}) {
     int y = 0;

@@ -24,7 +24,7 @@ Kernel scaled(const std::string& factor = "q") {
 
 class KernelPackWithoutNvrtc : public runtime::FakeDevice {
  protected:
-  // A process of its own has NVRTC, once for all tests: where it lies is looked up once a process.
+  // A process of its own has NVRTC, once for all tests: its place is looked up once a process.
   static void SetUpTestSuite() {
     path() = (std::filesystem::temp_directory_path() / ("rtcg_pack_" + std::to_string(::getpid())))
                  .string();
