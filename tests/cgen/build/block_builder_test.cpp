@@ -31,6 +31,24 @@ TEST(BlockBuilder, ReadsLikeTheCodeItMakes) {
   check_names(module, Dialect::cuda);
 }
 
+TEST(BlockBuilder, DeclaresConstantsAndArrays) {
+  BlockBuilder body;
+  const Expr count = body.add_constant(i32, "count", 3);
+  const unsigned line = __LINE__ - 1;
+  const Expr numbers = body.add_array(f32, "numbers", 4);
+  body << assign(numbers[count], 1.0F);
+  ASSERT_EQ(body.statements().size(), 3U);
+  const auto* constant = get_if<Declaration>(body.statements()[0]);
+  const auto* array = get_if<Declaration>(body.statements()[1]);
+  ASSERT_NE(constant, nullptr);
+  ASSERT_NE(array, nullptr);
+  EXPECT_TRUE(constant->name == "count" && constant->type == const_(i32));
+  EXPECT_TRUE(array->name == "numbers" && array->type == array_of(f32, Expr(4)));
+  EXPECT_EQ(body.statements()[0].where().line, line);
+  EXPECT_EQ(body.statements()[1].where().line, line + 2);
+  check_types({"numbers", {function(void_type, "f", {}, body)}});
+}
+
 TEST(BlockBuilder, RemembersTheLineThatBuilt) {
   const auto x = variable("x", i32);
   const Expr sum = x + 1;
