@@ -32,6 +32,8 @@ const std::map<std::string, Section>& sections() {
       {"select", measure_select},
       {"sort", measure_sort},
       {"histogram", measure_histogram},
+      {"spmv", measure_spmv},
+      {"cg", measure_cg},
       {"strided", measure_strided},
       {"host_cost", measure_host_cost},
       {"random", measure_random},

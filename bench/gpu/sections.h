@@ -44,6 +44,10 @@ void measure_select(runtime::Device device, Report& report);
 void measure_sort(runtime::Device device, Report& report);
 /// Counts by value against CUB.
 void measure_histogram(runtime::Device device, Report& report);
+/// Products of sparse matrices with vectors against cuSPARSE: a stencil, rows by a power law, bands.
+void measure_spmv(runtime::Device device, Report& report);
+/// 200 iterations of conjugate gradients on stencils against a textbook's with cuSPARSE and cuBLAS.
+void measure_cg(runtime::Device device, Report& report);
 /// Broadcast, transposed and strided operands against the device's copy of as many bytes.
 void measure_strided(runtime::Device device, Report& report);
 /// Uniform and normal random numbers against cuRAND.
