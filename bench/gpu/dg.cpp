@@ -322,7 +322,65 @@ void measure_start(runtime::Device device, Report& report, int order, dg::Precis
   std::fflush(stdout);
 }
 
+// Time steps of five stages, launched stage by stage and replayed as a graph.
+void measure_steps(runtime::Device device, Report& report, int order, int cells) {
+  const Discretization on = cube(cells, order);
+  const dg::System system = cavity();
+  const dg::detail::KernelShape shape =
+      dg::detail::shape_of(dg::detail::evaluators_of(system, on.mesh), on);
+  StageRunner runner(system, on, {}, device, cgen::f32,
+                     dg::detail::default_fused_shape(shape, cgen::f32, device.info()));
+  runner.write_test_state();
+  const std::vector<dg::detail::Stage> stages = {
+      {0, 0.15, 0}, {-0.42, 0.38, 0}, {-1.19, 0.82, 0}, {-1.70, 0.70, 0}, {-1.51, 0.15, 0}};
+  constexpr double length = 1e-7;
+  constexpr int steps = 200;
+  const auto time_us = [&](const auto& step) {
+    step();
+    step();
+    step();
+    double best = 1e30;
+    for (int round = 0; round < 5; ++round) {
+      runner.stream().synchronize();
+      const Clock::time_point begin = Clock::now();
+      for (int i = 0; i < steps; ++i) {
+        step();
+      }
+      runner.stream().synchronize();
+      best = std::min(best, seconds_since(begin) / steps * 1e6);
+    }
+    return best;
+  };
+  Measurement row;
+  row.op = "dg step N=" + std::to_string(order);
+  row.dtype = "f32";
+  row.n = static_cast<long long>(6 * on.node_count() * on.element_count());
+  row.impl = "stage by stage";
+  row.us = time_us([&] {
+    for (const dg::detail::Stage& stage : stages) {
+      runner.stage(stage.a, stage.b, length, stage.time);
+    }
+  });
+  report.add(row);
+  const double launched_us = row.us;
+  row.impl = "graph";
+  row.us = time_us([&] { runner.step(stages, length); });
+  report.add(row);
+  std::printf(
+      "dg step N=%d, %lld unknowns: %.1f us stage by stage, %.1f us as a graph, ratio %.2f\n",
+      order, row.n, launched_us, row.us, launched_us / row.us);
+  std::fflush(stdout);
+}
+
 }  // namespace
+
+void measure_dg_steps(runtime::Device device, Report& report) {
+  for (const int order : orders_wanted({2, 4})) {
+    for (const int cells : {4, 8, 12, 16}) {
+      measure_steps(device, report, order, cells);
+    }
+  }
+}
 
 void measure_dg_maxwell(runtime::Device device, Report& report) {
   measure(device, report, {});

@@ -37,6 +37,7 @@ const std::map<std::string, Section>& sections() {
       {"strided", measure_strided},
       {"host_cost", measure_host_cost},
       {"random", measure_random},
+      {"dg_steps", measure_dg_steps},
       {"dg_maxwell", measure_dg_maxwell},
       {"dg_maxwell_search", measure_dg_maxwell_search},
       {"dg_maxwell_split", measure_dg_maxwell_split},

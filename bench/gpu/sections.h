@@ -54,6 +54,9 @@ void measure_strided(runtime::Device device, Report& report);
 void measure_random(runtime::Device device, Report& report);
 /// What an expression whose kernel is there costs the host, against raw cuLaunchKernel.
 void measure_host_cost(runtime::Device device, Report& report);
+/// Time steps of Maxwell's equations, 13,000 to 5 million unknowns, replayed as graphs beside their
+/// launches one by one.
+void measure_dg_steps(runtime::Device device, Report& report);
 /// Stages of Maxwell's equations in three dimensions, 60 million unknowns, orders 1 to 9 or those
 /// in RTCG_DG_ORDERS, both precisions, with the shapes that the solver takes without a search. Then
 /// order 4 with a user's flux and with the shipped one, in turns.

@@ -201,9 +201,11 @@ struct Solver::Impl {
                                      length, time, time + length));
     }
     queue.make_room();
+    std::vector<detail::Stage> stages;
     for (std::size_t stage = 0; stage < stage_a.size(); ++stage) {
-      runner->stage(stage_a[stage], stage_b[stage], length, time + stage_c[stage] * length);
+      stages.push_back({stage_a[stage], stage_b[stage], time + stage_c[stage] * length});
     }
+    runner->step(stages, length);
     queue.note(runner->stream());
     time += length;
     ++steps;

@@ -11,6 +11,7 @@
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/program.h"
 
 namespace rtcg::dg::detail {
@@ -190,15 +191,20 @@ struct StageRunner::Impl {
     (*operators)(stream, arguments);
   }
 
-  void run(StageProgram& of, runtime::StreamRef on, double a, double b, double time_step,
-           double time) {
-    std::map<std::string, double, std::less<>> numbers;
-    for (const auto& [name, value] : parameters_at(data_of_system, time)) {
+  using Numbers = std::map<std::string, double, std::less<>>;
+
+  [[nodiscard]] Numbers numbers_of(const Stage& stage, double time_step) const {
+    Numbers numbers;
+    for (const auto& [name, value] : parameters_at(data_of_system, stage.time)) {
       numbers["parameter_" + name] = value;
     }
-    numbers["a"] = a;
-    numbers["b"] = b;
+    numbers["a"] = stage.a;
+    numbers["b"] = stage.b;
     numbers["time_step"] = time_step;
+    return numbers;
+  }
+
+  void run(StageProgram& of, runtime::StreamRef on, const Numbers& numbers) {
     for (const auto& each : of.launches) {
       if (const KernelLaunch* kernel = std::get_if<KernelLaunch>(&each)) {
         launch(of, *kernel, on, numbers);
@@ -206,6 +212,55 @@ struct StageRunner::Impl {
         apply_operators();
       }
     }
+  }
+
+  [[nodiscard]] bool swaps_states() const {
+    return program->fused && !program->fused->updates_apart;
+  }
+
+  void run_stage(const Numbers& numbers) {
+    run(*program, stream, numbers);
+    if (swaps_states()) {
+      std::swap(memory.at("state"), memory.at("next"));
+    }
+  }
+
+  void run_step(const std::vector<Stage>& stages, double time_step) {
+    std::vector<Numbers> key;
+    for (const Stage& stage : stages) {
+      key.push_back(numbers_of(stage, time_step));
+    }
+    const auto run_all = [&] {
+      for (const Numbers& numbers : key) {
+        run_stage(numbers);
+      }
+    };
+    if (key != repeated.key) {
+      repeated = {key, {}};
+      run_all();
+      return;
+    }
+    if (device.info().id.kind == runtime::BackendKind::opencl) {
+      run_all();  // it has no graphs
+      return;
+    }
+    // A step of an odd number of stages leaves the state in the other memory: there are two graphs.
+    const runtime::DeviceAddress state = memory.at("state").address();
+    const auto known = repeated.graphs.find(state);
+    if (known == repeated.graphs.end()) {
+      known_graph(state, run_all).launch(stream);
+    } else {
+      known->second.launch(stream);
+      if (swaps_states() && stages.size() % 2 == 1) {
+        std::swap(memory.at("state"), memory.at("next"));
+      }
+    }
+    ++replayed;
+  }
+
+  template <class Work>
+  const runtime::Graph& known_graph(runtime::DeviceAddress state, const Work& work) {
+    return repeated.graphs.emplace(state, runtime::capture(stream, work)).first->second;
   }
 
   runtime::Device device;
@@ -222,6 +277,13 @@ struct StageRunner::Impl {
   std::optional<loopy::Executor> operators;  // of split kernels
   std::shared_ptr<StageProgram> program;
   std::map<std::string, Buffer<std::byte>> memory;
+  /// The latest step, and graphs of it by where the state is before.
+  struct Repeated {
+    std::vector<Numbers> key;
+    std::map<runtime::DeviceAddress, runtime::Graph> graphs;
+  };
+  Repeated repeated;
+  long long replayed = 0;
 };
 
 StageRunner::StageRunner(const System& system, const Discretization& on, const SystemData& data,
@@ -231,19 +293,24 @@ StageRunner::StageRunner(const System& system, const Discretization& on, const S
 StageRunner::~StageRunner() = default;
 
 void StageRunner::stage(double a, double b, double time_step, double time) {
-  impl_->run(*impl_->program, impl_->stream, a, b, time_step, time);
-  if (impl_->program->fused && !impl_->program->fused->updates_apart) {
-    std::swap(impl_->memory.at("state"), impl_->memory.at("next"));
-  }
+  impl_->run_stage(impl_->numbers_of({a, b, time}, time_step));
+}
+
+void StageRunner::step(const std::vector<Stage>& stages, double time_step) {
+  impl_->run_step(stages, time_step);
+}
+
+long long StageRunner::replayed_steps() const {
+  return impl_->replayed;
 }
 
 void StageRunner::right_hand_side(double time) {
-  impl_->run(*impl_->program, impl_->stream, 0, 0, 1, time);
+  impl_->run(*impl_->program, impl_->stream, impl_->numbers_of({0, 0, time}, 1));
 }
 
 void StageRunner::try_stage(StageProgram& program, runtime::StreamRef stream) {
   impl_->make_ready(program);
-  impl_->run(program, stream, 0.5, 0, 1, 0);
+  impl_->run(program, stream, impl_->numbers_of({0.5, 0, 0}, 1));
 }
 
 std::shared_ptr<StageProgram> StageRunner::compile(const FusedShape& fused) const {
@@ -254,6 +321,7 @@ void StageRunner::reshape(const FusedShape& fused) {
   require_internal(impl_->program->fused.has_value(), "split kernels have no shape");
   impl_->stream.synchronize();
   impl_->program = impl_->compile(fused);
+  impl_->repeated = {};
   impl_->make_ready(*impl_->program);
 }
 

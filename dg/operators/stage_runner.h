@@ -27,6 +27,14 @@ struct StageProgram {
   std::optional<runtime::Buffer<std::byte>> operators{};
 };
 
+/// One stage of a time step: the residual becomes `a` of the old one and the right-hand side at
+/// `time`, times the step; the state gets `b` of it.
+struct Stage {
+  double a = 0;
+  double b = 0;
+  double time = 0;
+};
+
 /// Runs the stages of time steps of one system on one device. Owns state, residual and tables
 /// there.
 class StageRunner {
@@ -41,6 +49,11 @@ class StageRunner {
 
   /// One stage; does not wait for the device.
   void stage(double a, double b, double time_step, double time);
+  /// The stages of one step, which does not wait either. A step that repeats the one before, with the
+  /// same numbers, is captured, and from then on runs by one call.
+  void step(const std::vector<Stage>& stages, double time_step);
+  /// How many steps have run by one call.
+  [[nodiscard]] long long replayed_steps() const;
   /// The right-hand side becomes the residual; the state stays.
   void right_hand_side(double time);
 

@@ -1,6 +1,7 @@
 // Every strategy in every shape against the interpreter: equations, orders, precisions and shapes
 // are drawn from a fixed seed, states are random, and what kernels write is poisoned before.
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 
@@ -205,6 +206,43 @@ TEST(EveryStage, GivesTheReferenceOnEveryDevice) {
       const cgen::Type& real = i / 2 % 2 == 1 || !device.info().has_f64 ? cgen::f32 : cgen::f64;
       expect_on_device(draws, device, products[static_cast<std::size_t>(i) % products.size()],
                        real);
+    }
+  }
+}
+
+TEST(EveryStage, StepsThatRepeatRunByOneCallWithTheSameBits) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
+    Draws draws(11);
+    const runtime::BackendKind kind = device.info().id.kind;
+    const bool has_graphs = kind != runtime::BackendKind::opencl;
+    const Product product = kind == runtime::BackendKind::host ? Product::on_host : Product::tiles;
+    for (const bool is_split : {false, true}) {
+      const StageFixture fixture = draws.fixture(30, 2000, cgen::f32);
+      std::optional<FusedShape> fused;
+      if (!is_split) {
+        const runtime::DeviceInfo& info = device.info();
+        fused = fitted(fixture.shape, cgen::f32, draws.shape(fixture.shape, product),
+                       std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
+      }
+      SCOPED_TRACE(name_of(fixture, fused) + " on " + device.info().name);
+      const auto runner = [&] {
+        return std::make_unique<StageRunner>(fixture.problem.system, fixture.on,
+                                             fixture.problem.data, device, cgen::f32, fused);
+      };
+      const auto at_once = runner();
+      const auto singly = runner();
+      at_once->write_state(fixture.bytes_of(fixture.state));
+      singly->write_state(fixture.bytes_of(fixture.state));
+      const std::vector<Stage> stages = {{0, 0.1, 0}, {-0.4, 0.4, 0}, {-1.2, 0.8, 0}};
+      for (const double length : {1e-4, 1e-4, 1e-4, 1e-4, 5e-5, 5e-5}) {
+        at_once->step(stages, length);
+        for (const Stage& stage : stages) {
+          singly->stage(stage.a, stage.b, length, stage.time);
+        }
+      }
+      EXPECT_EQ(at_once->replayed_steps(), has_graphs ? 4 : 0);
+      EXPECT_EQ(at_once->read_state(), singly->read_state());
+      EXPECT_EQ(at_once->read_residual(), singly->read_residual());
     }
   }
 }
