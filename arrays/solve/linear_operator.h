@@ -40,6 +40,8 @@ class LinearOperator {
   LinearOperator(std::int64_t count, DType dtype, Apply apply, ApplyAndDot apply_and_dot = {});
   // NOLINTBEGIN(google-explicit-constructor): conjugate_gradients(matrix, b)
   /// @throws InvalidInput  arrays.solve.dtype; arrays.solve.shape_mismatch: it is not square
+  /// @cost   waits for the length of the longest row, which decides on kernels: convert a matrix
+  ///         once for several solutions
   LinearOperator(const AnySparseMatrix& a);
   template <Element T>
   LinearOperator(const SparseMatrix<T>& a) : LinearOperator(a.any()) {}

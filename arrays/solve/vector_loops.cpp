@@ -148,8 +148,9 @@ void dot_into(runtime::StreamRef stream, const AnyArray& a, const AnyArray& b,
   run_vector_kernel(stream, form, a.count(), a.dtype(), arrays);
 }
 
-void step_along(runtime::StreamRef stream, const StepVectors& vectors, const StepScalars& scalars,
-                const StepSums& sums) {
+namespace {
+
+VectorKernel form_of_step(bool has_square, bool has_rho) {
   VectorKernel form{.name = "step_along",
                     .scalar =
                         "<> alpha = rho[0]/image_product[0] if square[0] > limit[0] and "
@@ -157,25 +158,41 @@ void step_along(runtime::StreamRef stream, const StepVectors& vectors, const Ste
                     .statements = {"x[i] = x[i] + alpha*p[i]", "next_r[i] = r[i] - alpha*image[i]"},
                     .vectors = "x, p, image, r, next_r",
                     .scalars = "rho, square, image_product, limit"};
+  // the next r once more: compilers see that it is the same
+  if (has_square) {
+    form.name += "_to_square";
+    form.sums.push_back({"next_square", "(r[i] - alpha*image[i])**2"});
+  }
+  if (has_rho) {
+    form.name += "_and_rho";
+    form.vectors += ", diagonal";
+    form.sums.push_back({"next_rho", "diagonal[i]*(r[i] - alpha*image[i])**2"});
+  }
+  return form;
+}
+
+}  // namespace
+
+loopy::Kernel step_kernel(DType dtype, bool has_rho) {
+  return made_kernel(form_of_step(true, has_rho), dtype, false);
+}
+
+void step_along(runtime::StreamRef stream, const StepVectors& vectors, const StepScalars& scalars,
+                const StepSums& sums) {
   ArrayArguments arrays = {{"x", vectors.x},           {"p", vectors.p},
                            {"image", vectors.image},   {"r", vectors.r},
                            {"next_r", vectors.next_r}, {"rho", scalars.rho},
                            {"square", scalars.square}, {"image_product", scalars.p_dot_image},
                            {"limit", scalars.limit}};
-  // the next r once more: compilers see that it is the same
   if (sums.square) {
-    form.name += "_to_square";
-    form.sums.push_back({"next_square", "(r[i] - alpha*image[i])**2"});
     arrays.emplace_back("next_square", *sums.square);
   }
   if (sums.rho) {
-    form.name += "_and_rho";
-    form.vectors += ", diagonal";
-    form.sums.push_back({"next_rho", "diagonal[i]*(r[i] - alpha*image[i])**2"});
     arrays.emplace_back("diagonal", *vectors.diagonal);
     arrays.emplace_back("next_rho", *sums.rho);
   }
-  run_vector_kernel(stream, form, vectors.x.count(), vectors.x.dtype(), arrays);
+  run_vector_kernel(stream, form_of_step(sums.square.has_value(), sums.rho.has_value()),
+                    vectors.x.count(), vectors.x.dtype(), arrays);
 }
 
 void turn_direction(runtime::StreamRef stream, const AnyArray& p, const AnyArray& z,

@@ -8,6 +8,10 @@
 // Kernels of the loop engine that update vectors and add up products in one launch. All scalars are
 // arrays without axes; all vectors are contiguous and of one type, f32 or f64.
 
+namespace rtcg::loopy {
+struct Kernel;
+}  // namespace rtcg::loopy
+
 namespace rtcg::arrays::detail {
 
 /// product = the sum of a[i]*b[i].
@@ -42,6 +46,8 @@ struct StepSums {
 /// @cost  as dot_into
 void step_along(runtime::StreamRef stream, const StepVectors& vectors, const StepScalars& scalars,
                 const StepSums& sums);
+/// Its kernel with the sum of squares, and that of a diagonal preconditioner.
+[[nodiscard]] loopy::Kernel step_kernel(DType dtype, bool has_rho);
 /// p = z + beta p, where beta = next_rho / rho, or 0 where the method has come to its end.
 ///
 /// @param diagonal  if there is one, z = diagonal . z

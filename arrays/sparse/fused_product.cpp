@@ -14,11 +14,8 @@
 #include "rtcg/loopy/recipe/apply_recipe.h"
 
 namespace rtcg::arrays::detail {
-namespace {
 
-/// A thread for each row. Blocks keep the products of their rows in shared memory, and add up what
-/// these contribute to x . y; the last block adds up the blocks.
-loopy::Kernel fused_product(DType dtype) {
+loopy::Kernel fused_product_kernel(DType dtype) {
   loopy::KernelOptions options;
   options.name = "sparse_product_and_dot";
   options.default_type = loop_type(dtype);
@@ -47,6 +44,8 @@ loopy::Kernel fused_product(DType dtype) {
                              "split_iname(c, 128, inner_tag=l.0)\n");
 }
 
+namespace {
+
 const loopy::Executor& executor_of_fused_product(runtime::Device device, DType dtype) {
   using Key = std::tuple<const runtime::Backend*, DType>;
   static auto& mutex = *new std::mutex;
@@ -56,7 +55,7 @@ const loopy::Executor& executor_of_fused_product(runtime::Device device, DType d
   const std::lock_guard lock(mutex);
   auto found = known.find(key);
   if (found == known.end()) {
-    found = known.emplace(key, loopy::Executor(fused_product(dtype), device)).first;
+    found = known.emplace(key, loopy::Executor(fused_product_kernel(dtype), device)).first;
   }
   return found->second;
 }

@@ -3,6 +3,10 @@
 
 #include "rtcg/arrays/sparse/sparse_matrix.h"
 
+namespace rtcg::loopy {
+struct Kernel;
+}  // namespace rtcg::loopy
+
 namespace rtcg::arrays::detail {
 
 /// Whether multiply_and_dot is worth its kernel: rows are alike, so that a thread for each keeps
@@ -17,5 +21,11 @@ namespace rtcg::arrays::detail {
 /// @cost  one launch, two in OpenCL
 void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                       const AnyArray& y, const AnyArray& product);
+
+/// Its kernel.
+///
+/// A thread for each row. Blocks keep the products of their rows in shared memory, and add up what
+/// these contribute to x . y; the last block adds up the blocks.
+[[nodiscard]] loopy::Kernel fused_product_kernel(DType dtype);
 
 }  // namespace rtcg::arrays::detail
