@@ -55,6 +55,16 @@ AnySparseMatrix::AnySparseMatrix(std::int64_t columns, AnyArray first, AnyArray 
 
 namespace detail {
 
+void check_index_range(std::int64_t rows, std::int64_t columns, std::int64_t entries) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (rows >= most || columns >= most || entries > most) {
+    throw InvalidInput("arrays.sparse.shape_mismatch",
+                       fmt::format("{} entries in a matrix of {} x {} are more than indices of 32 "
+                                   "bits tell apart, which end at {}",
+                                   entries, rows, columns, most));
+  }
+}
+
 CompressedRows compress(std::int64_t rows, std::int64_t columns, std::span<const std::int32_t> row,
                         std::span<const std::int32_t> column, std::size_t values) {
   if (row.size() != column.size() || row.size() != values || rows < 0 || columns < 0) {
@@ -63,13 +73,7 @@ CompressedRows compress(std::int64_t rows, std::int64_t columns, std::span<const
                                    "of {} x {}: there has to be one each for every entry",
                                    row.size(), column.size(), values, rows, columns));
   }
-  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
-  if (row.size() > most || rows >= static_cast<std::int64_t>(most)) {
-    throw InvalidInput("arrays.sparse.shape_mismatch",
-                       fmt::format("{} entries in {} rows are more than the {} that indices of 32 "
-                                   "bits tell apart",
-                                   row.size(), rows, most));
-  }
+  check_index_range(rows, columns, static_cast<std::int64_t>(row.size()));
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i] < 0 || row[i] >= rows || column[i] < 0 || column[i] >= columns) {
       throw InvalidInput("arrays.sparse.out_of_range",

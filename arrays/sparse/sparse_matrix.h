@@ -86,6 +86,14 @@ class SparseMatrix {
                                                   const std::vector<T>& value,
                                                   runtime::StreamRef stream = current_stream());
 
+  /// A copy of an `Eigen::SparseMatrix<T>`, or of another type with its members.
+  ///
+  /// @throws InvalidInput  arrays.sparse.shape_mismatch: more than indices of 32 bits tell apart
+  /// @cost   copies; where columns are stored one after the other, as transposed()
+  template <class EigenMatrix>
+  [[nodiscard]] static SparseMatrix from_eigen(const EigenMatrix& matrix,
+                                               runtime::StreamRef stream = current_stream());
+
   // NOLINTNEXTLINE(google-explicit-constructor): as of Array
   operator const AnySparseMatrix&() const noexcept { return any_; }
   [[nodiscard]] const AnySparseMatrix& any() const noexcept { return any_; }
@@ -136,6 +144,8 @@ struct CompressedRows {
   std::vector<std::size_t> order{};
   std::vector<std::size_t> entry{};
 };
+/// @throws InvalidInput  arrays.sparse.shape_mismatch
+void check_index_range(std::int64_t rows, std::int64_t columns, std::int64_t entries);
 /// @throws InvalidInput  as SparseMatrix::from_triplets
 [[nodiscard]] CompressedRows compress(std::int64_t rows, std::int64_t columns,
                                       std::span<const std::int32_t> row,
@@ -158,6 +168,28 @@ SparseMatrix<T> SparseMatrix<T>::from_triplets(std::int64_t rows, std::int64_t c
   }
   return SparseMatrix(columns, Array<std::int32_t>(compressed.first, stream),
                       Array<std::int32_t>(compressed.column, stream), Array<T>(sums, stream));
+}
+
+template <Element T>
+template <class EigenMatrix>
+SparseMatrix<T> SparseMatrix<T>::from_eigen(const EigenMatrix& matrix, runtime::StreamRef stream) {
+  if (!matrix.isCompressed()) {
+    EigenMatrix compressed = matrix;
+    compressed.makeCompressed();
+    return from_eigen(compressed, stream);
+  }
+  const auto count = static_cast<std::int64_t>(matrix.nonZeros());
+  detail::check_index_range(matrix.rows(), matrix.cols(), count);
+  const auto indices = [&](const auto* begin, std::int64_t length) {
+    return Array<std::int32_t>(std::vector<std::int32_t>(begin, begin + length), stream);
+  };
+  constexpr bool has_rows = EigenMatrix::IsRowMajor;
+  const SparseMatrix result(
+      has_rows ? matrix.cols() : matrix.rows(),
+      indices(matrix.outerIndexPtr(), (has_rows ? matrix.rows() : matrix.cols()) + 1),
+      indices(matrix.innerIndexPtr(), count),
+      Array<T>(std::vector<T>(matrix.valuePtr(), matrix.valuePtr() + count), stream));
+  return has_rows ? result : result.transposed();
 }
 
 template <Element T>

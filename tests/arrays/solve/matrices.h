@@ -127,17 +127,8 @@ inline std::vector<NamedMatrix> definite_matrices() {
 
 template <class T>
 SparseMatrix<T> to_device(const EigenMatrix& matrix) {
-  std::vector<std::int32_t> row;
-  std::vector<std::int32_t> column;
-  std::vector<T> value;
-  for (int each = 0; each < matrix.outerSize(); ++each) {
-    for (EigenMatrix::InnerIterator entry(matrix, each); entry; ++entry) {
-      row.push_back(static_cast<std::int32_t>(entry.row()));
-      column.push_back(static_cast<std::int32_t>(entry.col()));
-      value.push_back(static_cast<T>(entry.value()));
-    }
-  }
-  return SparseMatrix<T>::from_triplets(matrix.rows(), matrix.cols(), row, column, value);
+  return SparseMatrix<T>::from_eigen(
+      Eigen::SparseMatrix<T, Eigen::RowMajor>(matrix.template cast<T>()));
 }
 
 inline EigenVector some_vector(Eigen::Index count) {
