@@ -148,6 +148,40 @@ TEST(ConjugateGradients, WaitOnceInTwentyIterations) {
   });
 }
 
+/// The host's processor, which says that it is none: the host looks while the next batch runs.
+class PretendedGpu : public testing::WatchedBackend {
+ public:
+  explicit PretendedGpu(runtime::Device device) : WatchedBackend(device), info_(device.info()) {
+    info_.is_cpu = false;
+  }
+  [[nodiscard]] const runtime::DeviceInfo& info() const override { return info_; }
+
+ private:
+  runtime::DeviceInfo info_;
+};
+
+TEST(ConjugateGradients, GiveTheSameWhereTheDeviceRunsAhead) {
+  static auto& pretended = *new PretendedGpu(runtime::Device::host());  // never destroyed
+  const EigenMatrix matrix = testing::stencil(12);
+  const EigenVector right = testing::some_vector(matrix.rows());
+  const auto solve_on = [&](runtime::Device device, int every, std::int64_t most) {
+    const StreamScope scope(device.default_stream());
+    return conjugate_gradients(to_device<double>(matrix), to_device<double>(right),
+                               {.tolerance = 1e-7, .max_iterations = most, .check_every = every});
+  };
+  const Solution expected = solve_on(runtime::Device::host(), 1, 1000);
+  for (const int every : {1, 7, 20, 1000}) {
+    SCOPED_TRACE(every);
+    const Solution found = solve_on(runtime::Device(pretended), every, 1000);
+    EXPECT_EQ(found.iterations, expected.iterations);
+    EXPECT_EQ(found.history, expected.history);
+    EXPECT_EQ(found.x.to_vector<double>(), expected.x.to_vector<double>());
+    EXPECT_ERROR("arrays.solve.not_converged", solve_on(runtime::Device(pretended), every, 9));
+    EXPECT_EQ(solve_on(runtime::Device(pretended), every, expected.iterations).iterations,
+              expected.iterations);
+  }
+}
+
 TEST(ConjugateGradients, GoOnFromAFirstSolution) {
   on_every_device([] {
     const EigenMatrix matrix = testing::stencil(12);
