@@ -29,7 +29,11 @@ const SlicingStream& matmul_slicings() {
 /// A clock that goes on while compiles last, and compiles that last until they are let go.
 class SlowRunner : public FakeRunner {
  public:
-  explicit SlowRunner(int quick) : FakeRunner([](const RankedSlicing&) { return 100.0; }) {
+  explicit SlowRunner(int quick)
+      : FakeRunner([this](const RankedSlicing&) {
+          ++times;
+          return 100.0;
+        }) {
     while_compiling = [this, quick](const RankedSlicing&, const std::stop_token& stop) {
       if (prepared_count <= quick) {
         return;
@@ -47,6 +51,7 @@ class SlowRunner : public FakeRunner {
   }
   bool obeys = false;  ///< ends when it is told to, as worker processes do
   std::atomic<bool> is_let_go = false;
+  std::atomic<int> times = 0;
   std::atomic<int> begun = 0;
   std::atomic<int> ended = 0;
   std::atomic<int> stopped = 0;
@@ -95,7 +100,8 @@ TEST(CompileAhead, ReturnsAtOnceThoughThreadsCompile) {
   TuneOptions options = options_for(1e9);
   Clock::time_point stopped_at;
   options.is_cancelled = [&] {
-    const bool is_stopped = runner->begun == 3;  // all threads are busy
+    // all threads are busy, and what the quick ones made is being timed
+    const bool is_stopped = runner->begun == 3 && runner->times > 0;
     stopped_at = is_stopped && stopped_at == Clock::time_point() ? Clock::now() : stopped_at;
     return is_stopped;
   };
