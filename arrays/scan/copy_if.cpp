@@ -100,7 +100,7 @@ CountedElements places_in(const AnyArray& mask) {
   return result;
 }
 
-/// Those at the places, of which all that follow the found ones may be anything.
+/// The elements at the places. Places after the last found one may hold any number.
 AnyArray taken(const AnyArray& array, const CountedElements& places) {
   if (array.count() == 0) {
     return array;

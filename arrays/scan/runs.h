@@ -26,7 +26,7 @@ struct CountedPairs {
   AnyArray values;
   Array<std::int64_t> count;  ///< of no axes
 };
-/// The first key of each run, and the value beside it.
+/// The first key of each run, and the value at its position.
 ///
 /// @shape keys, values  one axis, of equal length
 /// @throws InvalidInput  arrays.runs.shape; as unique()

@@ -102,12 +102,12 @@ class Lanczos {
 }  // namespace
 
 std::pair<double, double> detail::extremes_of_tridiagonal(const std::vector<double>& diagonal,
-                                                          const std::vector<double>& beside) {
+                                                          const std::vector<double>& neighbours) {
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   for (std::size_t i = 0; i < diagonal.size(); ++i) {
-    const double radius = (i > 0 ? std::sqrt(beside[i - 1]) : 0) +
-                          (i + 1 < diagonal.size() ? std::sqrt(beside[i]) : 0);
+    const double radius = (i > 0 ? std::sqrt(neighbours[i - 1]) : 0) +
+                          (i + 1 < diagonal.size() ? std::sqrt(neighbours[i]) : 0);
     low = std::min(low, diagonal[i] - radius);
     high = std::max(high, diagonal[i] + radius);
   }
@@ -116,7 +116,7 @@ std::pair<double, double> detail::extremes_of_tridiagonal(const std::vector<doub
     std::size_t count = 0;
     double pivot = 1;
     for (std::size_t i = 0; i < diagonal.size(); ++i) {
-      pivot = diagonal[i] - limit - (i > 0 ? beside[i - 1] / pivot : 0);
+      pivot = diagonal[i] - limit - (i > 0 ? neighbours[i - 1] / pivot : 0);
       pivot = pivot == 0 ? std::numeric_limits<double>::min() : pivot;
       count += pivot < 0 ? 1 : 0;
     }

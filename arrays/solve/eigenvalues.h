@@ -20,7 +20,7 @@ struct ExtremeEigenvalues {
   double largest = 0;
   int steps = 0;
   bool has_converged =
-      false;  ///< otherwise max_steps came first; the values lie within the spectrum
+      false;  ///< otherwise max_steps came first; the values are within the spectrum
 };
 
 /// The smallest and the largest eigenvalue of a symmetric operator, by the method of Lanczos from a
@@ -38,8 +38,8 @@ struct ExtremeEigenvalues {
 namespace detail {
 /// The smallest and the largest eigenvalue of a symmetric tridiagonal matrix, by bisection.
 ///
-/// @param beside  squares of the elements beside the diagonal, one fewer
-[[nodiscard]] std::pair<double, double> extremes_of_tridiagonal(const std::vector<double>& diagonal,
-                                                                const std::vector<double>& beside);
+/// @param neighbours  squares of the elements next to the diagonal, one fewer
+[[nodiscard]] std::pair<double, double> extremes_of_tridiagonal(
+    const std::vector<double>& diagonal, const std::vector<double>& neighbours);
 }  // namespace detail
 }  // namespace rtcg::arrays

@@ -17,7 +17,7 @@ inline constexpr int radix_threads = 256;  ///< of a block, one for each digit
 struct RadixBlocks {
   DType key = DType::u32;
   bool is_descending = false;
-  int value_bytes = 0;   ///< of the value beside each key: 0 (none), 1, 2, 4 or 8
+  int value_bytes = 0;   ///< of the value of each key: 0 (none), 1, 2, 4 or 8
   bool is_wide = false;  ///< counts have 64 bits: 2^30 keys or more
   int items = 16;        ///< keys of each thread
 

@@ -14,7 +14,7 @@ struct RadixPairs {
   std::optional<AnyArray> values;
 };
 
-/// New arrays with the keys in their order, and the values beside them; stable.
+/// New arrays with the keys in their order, and the values that belong to them; stable.
 ///
 /// Passes of 8 bits from the lowest on. CUDA: blocks rank their keys in shared memory, one launch a
 /// pass, with one more for the counts of all passes; keys that fit a block take one launch in all.

@@ -40,7 +40,7 @@ struct SortedPairs {
   AnyArray keys;
   std::vector<AnyArray> values;
 };
-/// The keys in their order and, beside each, what was beside it: any number of arrays of any
+/// The keys in their order, and the values that belong to them: any number of arrays of any
 /// element types, structs included.
 ///
 /// @shape keys    one axis
