@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 
 namespace rtcg::arrays::detail {
@@ -107,17 +107,9 @@ loopy::Kernel made_kernel(const VectorKernel& form, DType dtype, bool is_long) {
 /// Made once for each device, type and kind of index.
 const loopy::Executor& executor_of(runtime::Device device, DType dtype, bool is_long,
                                    const VectorKernel& form) {
-  using Key = std::tuple<const runtime::Backend*, DType, bool, std::string>;
-  static auto& mutex = *new std::mutex;
-  static auto& known =
-      *new std::map<Key, loopy::Executor>;  // never destroyed, as the planned loops
-  const Key key{&device.backend(), dtype, is_long, form.name};
-  const std::lock_guard lock(mutex);
-  auto found = known.find(key);
-  if (found == known.end()) {
-    found = known.emplace(key, loopy::Executor(made_kernel(form, dtype, is_long), device)).first;
-  }
-  return found->second;
+  static auto& known = *new KnownExecutors<std::tuple<DType, bool, std::string>>;
+  return known.of(device, {dtype, is_long, form.name},
+                  [&] { return made_kernel(form, dtype, is_long); });
 }
 
 void run_vector_kernel(runtime::StreamRef stream, const VectorKernel& form, std::int64_t count,

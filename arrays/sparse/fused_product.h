@@ -12,8 +12,8 @@ namespace rtcg::arrays::detail {
 /// Whether multiply_and_dot is worth its kernel: rows are alike, so that a thread for each keeps
 /// all threads busy.
 ///
-/// @cost  waits for the length of the longest row
-[[nodiscard]] bool can_fuse_product(const AnySparseMatrix& a);
+/// @cost  waits for the length of the longest row, once for a matrix
+[[nodiscard]] bool can_fuse_product(runtime::StreamRef stream, const AnySparseMatrix& a);
 
 /// y = A x and product = x . y. A is square and has entries; x and y are contiguous vectors,
 /// `product` is an array without axes.
@@ -24,8 +24,8 @@ void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const
 
 /// Its kernel.
 ///
-/// A thread for each row. Blocks keep the products of their rows in shared memory, and add up what
-/// these contribute to x . y; the last block adds up the blocks.
-[[nodiscard]] loopy::Kernel fused_product_kernel(DType dtype);
+/// A thread computes each row, or one after the other. Blocks keep the products of their rows in
+/// shared memory, and add up what these contribute to x . y; the last block adds up the blocks.
+[[nodiscard]] loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block);
 
 }  // namespace rtcg::arrays::detail

@@ -11,6 +11,7 @@
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
+#include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
 
@@ -104,12 +105,20 @@ void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& 
     return;
   }
   const bool has_columns = x.axes() == 2 && x.shape()[1] != 1;
+  const runtime::StreamRef stream = current_stream(y.stream());
+  const auto sharing = has_columns ? detail::RowSharing::planned : detail::row_sharing(stream, a);
+  if (sharing != detail::RowSharing::planned) {
+    const auto product = sharing == detail::RowSharing::tiles ? detail::multiply_by_tiles
+                                                              : detail::multiply_by_threads;
+    product(stream, a, x.reshape(a.columns()).contiguous(), y.reshape(a.rows()));
+    return;
+  }
   loopy::IntegerValues lengths = {{"n", a.rows()}, {"m", a.columns()}, {"nz", a.entries()}};
   if (has_columns) {
     lengths["w"] = x.shape()[1];
   }
   product_of(a.dtype(), has_columns)
-      .run(current_stream(y.stream()),
+      .run(stream,
            {{"value", a.value()},
             {"x", x.contiguous()},
             {"y", y},

@@ -102,13 +102,13 @@ AnySparseMatrix AnySparseMatrix::with_scaled_rows(const AnyArray& factors) const
               {"first", first_}},
              {{"n", rows()}, {"nz", entries()}});
   }
-  return {columns_, first_, column_, scaled};
+  return with_values(scaled);
 }
 
 AnySparseMatrix AnySparseMatrix::with_scaled_columns(const AnyArray& factors) const {
   check_factors(*this, factors, columns(), "columns");
-  return {columns_, first_, column_,
-          entries() == 0 ? value_ : evaluate(value_ * Expression(take(factors, column_)))};
+  return with_values(entries() == 0 ? value_
+                                    : evaluate(value_ * Expression(take(factors, column_))));
 }
 
 AnySparseMatrix AnySparseMatrix::transposed() const {

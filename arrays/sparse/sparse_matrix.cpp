@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -27,7 +28,8 @@ AnySparseMatrix::AnySparseMatrix(std::int64_t columns, AnyArray first, AnyArray 
     : columns_(columns),
       first_(std::move(first)),
       column_(std::move(column)),
-      value_(std::move(value)) {
+      value_(std::move(value)),
+      known_rows_(std::make_shared<detail::KnownRows>()) {
   require_index_array("first", first_);
   require_index_array("column", column_);
   if (value_.axes() != 1 || column_.count() != value_.count() || first_.count() == 0 ||
@@ -51,6 +53,12 @@ AnySparseMatrix::AnySparseMatrix(std::int64_t columns, AnyArray first, AnyArray 
   for (AnyArray* each : {&first_, &column_, &value_}) {
     *each = each->contiguous();
   }
+}
+
+AnySparseMatrix AnySparseMatrix::with_values(const AnyArray& value) const {
+  AnySparseMatrix result(columns_, first_, column_, value);
+  result.known_rows_ = known_rows_;
+  return result;
 }
 
 namespace detail {

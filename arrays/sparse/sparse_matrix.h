@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -8,6 +9,10 @@
 #include "rtcg/arrays/core/array.h"
 
 namespace rtcg::arrays {
+
+namespace detail {
+class KnownRows;
+}  // namespace detail
 
 /// A matrix of mostly zeros on a device, in compressed rows: the entries of row i are those from
 /// `first[i]` to before `first[i + 1]`, each with its column and its value. Its element type is
@@ -18,7 +23,8 @@ class AnySparseMatrix {
  public:
   /// Shares the arrays. Entries of a row may have any order; several of one column are added up.
   /// What is in the index arrays is not looked at: products of a matrix with columns outside of it
-  /// read foreign memory.
+  /// read foreign memory. It stays as it is from the first product on, which keeps what it finds
+  /// out about the rows; values may change.
   ///
   /// @param first   i32, an element for each row and one more, ascending from 0
   /// @param column  i32, an element for each entry, from 0 to before `columns`
@@ -51,11 +57,18 @@ class AnySparseMatrix {
   /// The columns of each row ascend. @cost  waits; the host sorts the indices
   [[nodiscard]] AnySparseMatrix transposed() const;
 
+  /// Internal: what products have found out.
+  [[nodiscard]] detail::KnownRows& known_rows() const noexcept { return *known_rows_; }
+
  private:
+  /// With the indices of this one.
+  [[nodiscard]] AnySparseMatrix with_values(const AnyArray& value) const;
+
   std::int64_t columns_;
   AnyArray first_;
   AnyArray column_;
   AnyArray value_;
+  std::shared_ptr<detail::KnownRows> known_rows_;
 };
 
 /// A sparse matrix with elements of type T. See AnySparseMatrix.
@@ -120,11 +133,15 @@ class SparseMatrix {
 /// The product with a vector, or with a matrix of so many rows: a new array. The kernel is one of
 /// the loop engine, sliced as wisdom knows for numbers of rows and entries within a factor of two,
 /// otherwise as the cost model ranks: a thread, a part of a warp, a warp or a block for each row.
+/// Times a vector on a GPU, short rows of about the same length get a thread each, and blocks share
+/// rows of very different lengths so that each has the same number of rows and entries. The same
+/// operands give the same bits each time.
 ///
 /// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype: x has other elements,
 ///         arrays.evaluate.mixed_devices
 /// @throws  what compiling and launching throw
-/// @cost   asynchronous; a copy of x before, if it is not contiguous
+/// @cost   asynchronous; a copy of x before, if it is not contiguous. The first product with a
+///         vector on a GPU waits for the lengths of the rows, unless it is captured
 [[nodiscard]] AnyArray multiply(const AnySparseMatrix& a, const AnyArray& x);
 template <Element T>
 [[nodiscard]] Array<T> multiply(const SparseMatrix<T>& a, const Array<T>& x) {

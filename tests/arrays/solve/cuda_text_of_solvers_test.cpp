@@ -86,11 +86,11 @@ TEST(CudaTextOfSolvers, StepsInOneLaunch) {
   }
 }
 
-TEST(CudaTextOfSolvers, MultipliesAndAddsUpInOneLaunch) {
-  const loopy::Kernel kernel = detail::fused_product_kernel(DType::f64);
+void check_fused_product(std::int64_t rows_of_block) {
+  const loopy::Kernel kernel = detail::fused_product_kernel(DType::f64, rows_of_block);
   check_one_launch(kernel);
   loopy::CudaTextOnCpu text(kernel);
-  for (const std::int32_t count : {1, 128, 333}) {
+  for (const std::int32_t count : {1, 128, 333, 1300}) {
     std::vector<std::int32_t> first = {0};
     std::vector<std::int32_t> column;
     for (std::int32_t row = 0; row < count; ++row) {
@@ -121,6 +121,12 @@ TEST(CudaTextOfSolvers, MultipliesAndAddsUpInOneLaunch) {
       ASSERT_EQ(found.at("y").element(row), sum);
     }
     EXPECT_EQ(found.at("product").element(0), product);
+  }
+}
+
+TEST(CudaTextOfSolvers, MultipliesAndAddsUpInOneLaunch) {
+  for (const std::int64_t rows_of_block : {128, 1024}) {
+    check_fused_product(rows_of_block);
   }
 }
 

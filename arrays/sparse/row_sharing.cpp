@@ -1,0 +1,91 @@
+#include "rtcg/arrays/sparse/row_sharing.h"
+
+#include <limits>
+#include <vector>
+
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sparse/tiled_product.h"
+#include "rtcg/runtime/device/graph.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+/// A multiprocessor runs 2048 threads, whose rows have to stay in 192 KiB of its cache until all
+/// their entries have been read.
+constexpr std::int64_t most_bytes_of_row = 96;
+
+RowTiles made_tiles(const AnyArray& array_of_first, std::int64_t entries) {
+  const std::vector<std::int32_t> first = array_of_first.to_vector<std::int32_t>();
+  const auto rows = static_cast<std::int64_t>(first.size()) - 1;
+  const std::int64_t tiles = tile_count(rows, entries);
+  std::vector<std::int32_t> row_of;
+  std::vector<std::int32_t> span_row;
+  std::vector<std::int32_t> span_begin;
+  std::vector<std::int32_t> span_end;
+  std::int64_t row = 0;
+  for (std::int64_t tile = 0; tile <= tiles; ++tile) {
+    const std::int64_t begin = tile * tile_items;
+    while (row < rows && first[static_cast<std::size_t>(row)] + row < begin) {
+      ++row;
+    }
+    row_of.push_back(static_cast<std::int32_t>(row));
+    if (tile == tiles || first[static_cast<std::size_t>(row)] <= begin - row) {
+      continue;  // begins with a row
+    }
+    const auto reaching = static_cast<std::int32_t>(row - 1);
+    if (span_row.empty() || span_row.back() != reaching) {
+      span_row.push_back(reaching);
+      span_begin.push_back(static_cast<std::int32_t>(tile));
+      span_end.push_back(0);
+    }
+    span_end.back() = static_cast<std::int32_t>(tile + 1);
+  }
+  const runtime::StreamRef stream = current_stream();
+  return {Array<std::int32_t>(row_of, stream), Array<std::int32_t>(span_row, stream),
+          Array<std::int32_t>(span_begin, stream), Array<std::int32_t>(span_end, stream)};
+}
+
+}  // namespace
+
+RowSharing row_sharing(std::int64_t rows, std::int64_t entries, std::int64_t longest,
+                       std::int64_t element_bytes) {
+  if (longest * (element_bytes + 4) <= most_bytes_of_row && longest * rows <= 2 * entries) {
+    return RowSharing::thread_per_row;
+  }
+  constexpr std::int64_t least_worth_tiles = 256;
+  const bool is_uneven = longest >= least_worth_tiles && longest * rows > 8 * entries;
+  const bool fits = rows + entries < std::numeric_limits<std::int32_t>::max() - 2 * tile_items;
+  return is_uneven && fits ? RowSharing::tiles : RowSharing::planned;
+}
+
+std::optional<std::int64_t> KnownRows::longest(runtime::StreamRef stream, const AnyArray& first) {
+  const std::lock_guard lock(mutex_);
+  if (!longest_ && !runtime::detail::is_captured(stream)) {
+    const StreamScope scope(stream);
+    longest_ = max(first(Slice{1, first.count()}) - first(Slice{0, first.count() - 1}))
+                   .item<std::int64_t>();
+  }
+  return longest_;
+}
+
+const RowTiles& KnownRows::tiles(runtime::StreamRef stream, const AnyArray& first,
+                                 std::int64_t entries) {
+  const std::lock_guard lock(mutex_);
+  if (!tiles_) {
+    const StreamScope scope(stream);
+    tiles_ = made_tiles(first, entries);
+  }
+  return *tiles_;
+}
+
+RowSharing row_sharing(runtime::StreamRef stream, const AnySparseMatrix& a) {
+  if (stream.device().info().is_cpu) {
+    return RowSharing::planned;
+  }
+  const auto longest = a.known_rows().longest(stream, a.first());
+  return longest ? row_sharing(a.rows(), a.entries(), *longest,
+                               static_cast<std::int64_t>(size_bytes(a.dtype())))
+                 : RowSharing::planned;
+}
+
+}  // namespace rtcg::arrays::detail

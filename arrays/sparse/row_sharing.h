@@ -1,0 +1,56 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "rtcg/arrays/sparse/sparse_matrix.h"
+
+// How the threads of a GPU share the rows of a sparse matrix.
+
+namespace rtcg::arrays::detail {
+
+enum class RowSharing {
+  planned,         ///< as the loop engine slices rows of computed lengths
+  thread_per_row,  ///< short rows, one about as long as the other
+  tiles,           ///< rows of very different lengths: see tiled_product.h
+};
+
+/// @param longest        entries of the longest row
+/// @param element_bytes  of a value
+[[nodiscard]] RowSharing row_sharing(std::int64_t rows, std::int64_t entries, std::int64_t longest,
+                                     std::int64_t element_bytes);
+
+/// Rows and entries in tiles of as many of both, and the rows that reach over several of them.
+struct RowTiles {
+  AnyArray row;         ///< [tiles + 1] i32: rows that begin before a tile
+  AnyArray span_row;    ///< [spans] i32: a row with entries in tiles after that in which it begins,
+  AnyArray span_begin;  ///< which are those from here
+  AnyArray span_end;    ///< to before here
+};
+
+/// What is known of the rows of a matrix, and of those that share its indices.
+class KnownRows {
+ public:
+  /// The length of the longest row; nothing if the stream is being captured and it is not known.
+  ///
+  /// @cost  waits the first time
+  [[nodiscard]] std::optional<std::int64_t> longest(runtime::StreamRef stream,
+                                                    const AnyArray& first);
+  /// @cost  waits the first time
+  [[nodiscard]] const RowTiles& tiles(runtime::StreamRef stream, const AnyArray& first,
+                                      std::int64_t entries);
+
+ private:
+  std::mutex mutex_{};
+  std::optional<std::int64_t> longest_{};
+  std::optional<RowTiles> tiles_{};
+};
+
+/// How the product with the matrix is computed on the stream's device.
+///
+/// @cost  waits the first time, on GPUs
+[[nodiscard]] RowSharing row_sharing(runtime::StreamRef stream, const AnySparseMatrix& a);
+
+}  // namespace rtcg::arrays::detail

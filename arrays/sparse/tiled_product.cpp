@@ -1,0 +1,152 @@
+#include "rtcg/arrays/sparse/tiled_product.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rtcg/arrays/kernels/known_executors.h"
+#include "rtcg/arrays/kernels/loop_lowering.h"
+#include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
+
+namespace rtcg::arrays::detail {
+namespace {
+
+constexpr int threads_of_tile = 256;
+
+/// As many as find two entries each; those of a warp at most. Without shuffles they would need
+/// barriers for each row.
+int threads_of_row(runtime::Device device, const AnySparseMatrix& a) {
+  if (device.info().id.kind != runtime::BackendKind::cuda) {
+    return 1;
+  }
+  const std::int64_t half = a.entries() / (2 * a.rows());
+  return static_cast<int>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(half, 1, 32))));
+}
+
+std::vector<loopy::NamedArgument> arguments_of(runtime::StreamRef stream, const AnySparseMatrix& a,
+                                               const AnyArray& x, const AnyArray& y) {
+  return {loop_argument("value", a.value(), stream),
+          loop_argument("x", x, stream),
+          loop_argument("y", y, stream),
+          loop_argument("first", a.first(), stream),
+          loop_argument("column", a.column(), stream),
+          loopy::arg("n", a.rows()),
+          loopy::arg("m", a.columns()),
+          loopy::arg("nz", a.entries())};
+}
+
+}  // namespace
+
+loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row) {
+  loopy::KernelOptions options;
+  options.name = "sparse_product_by_tiles";
+  options.default_type = loop_type(dtype);
+  options.arguments =
+      "value: [nz]; x: [m]; y: [n]; carried: [tiles]; first: i32[n + 1]; column: i32[nz]; "
+      "row_of: i32[tiles + 1]; n, m, nz, tiles: i32";
+  options.assumptions = "n >= 1 and m >= 1 and nz >= 1 and tiles >= 1";
+  loopy::Kernel kernel = loopy::make_kernel(
+      fmt::format("{{[b, h]: 0 <= b < tiles and 0 <= h < {}}} {{[q]: 0 <= q <= rows}} "
+                  "{{[k]: 0 <= k < length}}",
+                  tile_items),
+      fmt::format(R"(
+      <> products[{0}]
+      <i32> row = row_of[b] {{id=row, inames=b}}
+      <i32> rows = row_of[b + 1] - row {{id=rows, inames=b, dep=row}}
+      <i32> entry = {0}*b - row {{id=entry, inames=b, dep=row}}
+      <i32> place = min(entry + h, nz - 1) {{id=place, dep=entry}}
+      products[h] = value[place]*x[column[place]] {{id=products, dep=place}}
+      <i32> begin = max(first[max(row + q - 1, 0)] - entry, 0) {{id=begin, dep=row:rows:entry}}
+      <i32> end = min(first[row + q] - entry, {0} - rows) {{id=end, dep=row:rows:entry}}
+      <i32> length = end - begin {{id=length, dep=begin:end}}
+      <> total = sum(k, products[begin + k]) {{id=total, dep=begin:length:products}}
+      carried[b] = total {{dep=total, if=q == 0, disjoint}}
+      y[row + q - 1] = total {{dep=total, if=q > 0, disjoint}}
+      )",
+                  tile_items),
+      options);
+  const int rows_at_once = threads_of_tile / threads_of_row;
+  std::string recipe =
+      fmt::format("tag_inames(b:g.0)\nsplit_iname(h, {}, outer_tag=unr)\n", threads_of_tile);
+  recipe += threads_of_row == 1
+                ? fmt::format("tag_inames(h_inner:l.0)\nsplit_iname(q, {}, inner_tag=l.0)\n",
+                              rows_at_once)
+                : fmt::format(
+                      "split_iname(h_inner, {0}, outer_tag=l.1, inner_tag=l.0)\n"
+                      "split_iname(q, {1}, inner_tag=l.1)\n"
+                      "split_iname(k, {0}, inner_tag=l.0)\n",
+                      threads_of_row, rows_at_once);
+  return loopy::apply_recipe(std::move(kernel), recipe);
+}
+
+loopy::Kernel carried_sums_kernel(DType dtype) {
+  loopy::KernelOptions options;
+  options.name = "carried_sums_of_tiles";
+  options.default_type = loop_type(dtype);
+  options.arguments =
+      "y: [n]; carried: [tiles]; span_row, span_begin, span_end: i32[spans]; "
+      "n, tiles, spans: i32";
+  options.assumptions = "n >= 1 and tiles >= 1 and spans >= 1";
+  return loopy::apply_recipe(
+      loopy::make_kernel("{[s]: 0 <= s < spans} {[c]: 0 <= c < count}",
+                         "<i32> begin = span_begin[s] {id=begin}\n"
+                         "<i32> count = span_end[s] - begin {id=count, dep=begin}\n"
+                         "<i32> row = span_row[s] {id=row}\n"
+                         "y[row] = y[row] + sum(c, carried[begin + c]) {dep=count:row, disjoint}\n",
+                         options),
+      "split_iname(s, 8, outer_tag=g.0, inner_tag=l.1)\nsplit_iname(c, 32, inner_tag=l.0)\n");
+}
+
+loopy::Kernel row_product_kernel(DType dtype) {
+  loopy::KernelOptions options;
+  options.name = "sparse_product_by_rows";
+  options.default_type = loop_type(dtype);
+  options.arguments =
+      "value: [nz]; x: [m]; y: [n]; first: i32[n + 1]; column: i32[nz]; n, m, nz: i32";
+  options.assumptions = "n >= 1 and m >= 1 and nz >= 1";
+  return loopy::apply_recipe(
+      loopy::make_kernel("{[i]: 0 <= i < n} {[k]: begin <= k < end}",
+                         "<> begin = first[i] {id=begin}\n"
+                         "<> end = first[i + 1] {id=end}\n"
+                         "y[i] = sum(k, value[k]*x[column[k]]) {dep=begin:end}\n",
+                         options),
+      "split_iname(i, 256, outer_tag=g.0, inner_tag=l.0)\n");
+}
+
+void multiply_by_threads(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
+                         const AnyArray& y) {
+  static auto& known = *new KnownExecutors<DType>;
+  known.of(stream.device(), a.dtype(), [&] { return row_product_kernel(a.dtype()); })(
+      stream, arguments_of(stream, a, x, y));
+}
+
+void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
+                       const AnyArray& y) {
+  static auto& products = *new KnownExecutors<std::pair<DType, int>>;
+  static auto& sums = *new KnownExecutors<DType>;
+  const RowTiles& tiles = a.known_rows().tiles(stream, a.first(), a.entries());
+  const AnyArray carried(a.dtype(), Extents{tile_count(a.rows(), a.entries())}, stream);
+  const int threads = threads_of_row(stream.device(), a);
+  std::vector<loopy::NamedArgument> arguments = arguments_of(stream, a, x, y);
+  arguments.push_back(loop_argument("carried", carried, stream));
+  arguments.push_back(loop_argument("row_of", tiles.row, stream));
+  arguments.push_back(loopy::arg("tiles", carried.count()));
+  products.of(stream.device(), {a.dtype(), threads},
+              [&] { return tiled_product_kernel(a.dtype(), threads); })(stream, arguments);
+  if (tiles.span_row.count() != 0) {
+    sums.of(stream.device(), a.dtype(), [&] { return carried_sums_kernel(a.dtype()); })(
+        stream,
+        {loop_argument("y", y, stream), loop_argument("carried", carried, stream),
+         loop_argument("span_row", tiles.span_row, stream),
+         loop_argument("span_begin", tiles.span_begin, stream),
+         loop_argument("span_end", tiles.span_end, stream), loopy::arg("n", a.rows()),
+         loopy::arg("tiles", carried.count()), loopy::arg("spans", tiles.span_row.count())});
+  }
+}
+
+}  // namespace rtcg::arrays::detail

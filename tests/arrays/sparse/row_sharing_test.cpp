@@ -1,0 +1,227 @@
+// Products of matrices of many kinds, by each way in which threads share rows.
+#include "rtcg/arrays/sparse/row_sharing.h"
+
+#include <functional>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sparse/tiled_product.h"
+#include "rtcg/loopy/codegen/generate.h"
+#include "tests/arrays/support/on_every_device.h"
+#include "tests/arrays/support/taken_by_nvrtc.h"
+#include "tests/loopy/support/cuda_text_on_cpu.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using detail::RowSharing;
+using testing::on_every_device;
+
+struct Kind {
+  std::string name;
+  std::int32_t rows;
+  std::function<std::int32_t(std::int32_t row)> length;
+};
+
+/// Lengths of rows.
+std::vector<Kind> kinds_of_matrices() {
+  std::vector<Kind> kinds = {
+      {"one entry", 1, [](auto) { return 1; }},
+      {"stencil", 3000, [](auto row) { return 5 + (row % 3); }},
+      {"band", 700, [](auto row) { return std::min(row, 20) + 1; }},
+      {"one dense row", 400, [](auto row) { return row == 200 ? 9000 : 2; }},
+      {"the first row dense", 300, [](auto row) { return row == 0 ? 7000 : 1; }},
+      {"the last row dense", 300, [](auto row) { return row == 299 ? 7000 : 0; }},
+      {"a dense row alone", 1, [](auto) { return 10000; }},
+      {"empty rows", 5000, [](auto row) { return row % 7 == 0 ? 3 : 0; }},
+      {"empty rows first", 5000, [](auto row) { return row < 4900 ? 0 : 40; }},
+      {"empty rows last", 5000, [](auto row) { return row < 100 ? 40 : 0; }},
+      {"rows of a tile less one", 6, [](auto) { return 2047; }},
+      {"rows of a tile", 6, [](auto) { return 2048; }},
+      {"rows of a tile and one", 6, [](auto) { return 2049; }},
+      {"rows of two tiles", 5, [](auto) { return 4096; }},
+      {"blocks", 640, [](auto row) { return row / 64 % 2 == 0 ? 64 : 3; }},
+      {"a wedge", 200, [](auto row) { return row; }},
+  };
+  for (const int seed : {1, 2, 3, 4}) {
+    kinds.push_back({"power law " + std::to_string(seed), 900, [seed](auto row) {
+                       std::mt19937 random(static_cast<unsigned>(row * 31 + seed));
+                       return std::min<std::int32_t>(
+                           6000, 3000 / (1 + static_cast<std::int32_t>(random() % 3000)));
+                     }});
+  }
+  return kinds;
+}
+
+/// Whole numbers, so that every order of additions gives the same.
+struct Rows {
+  explicit Rows(const Kind& kind) {
+    for (std::int32_t row = 0; row < kind.rows; ++row) {
+      for (std::int32_t entry = 0; entry < kind.length(row); ++entry) {
+        column.push_back((row * 13 + entry * 7) % columns);
+        value.push_back(static_cast<float>((row + entry * 5) % 9 - 4));
+      }
+      first.push_back(static_cast<std::int32_t>(column.size()));
+    }
+    for (std::int32_t place = 0; place < columns; ++place) {
+      x.push_back(static_cast<float>(place * 5 % 11 - 5));
+    }
+  }
+  [[nodiscard]] std::vector<float> product() const {
+    std::vector<float> result(first.size() - 1);
+    for (std::size_t row = 0; row < result.size(); ++row) {
+      for (auto e = static_cast<std::size_t>(first[row]); std::cmp_less(e, first[row + 1]); ++e) {
+        result[row] += value[e] * x[static_cast<std::size_t>(column[e])];
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] AnySparseMatrix matrix() const {
+    return {columns, Array<std::int32_t>(first), Array<std::int32_t>(column), Array<float>(value)};
+  }
+
+  static constexpr std::int32_t columns = 501;
+  std::vector<std::int32_t> first = {0};
+  std::vector<std::int32_t> column{};
+  std::vector<float> value{};
+  std::vector<float> x{};
+};
+
+using Product = void (*)(runtime::StreamRef, const AnySparseMatrix&, const AnyArray&,
+                         const AnyArray&);
+
+void check_all_kinds(Product product) {
+  on_every_device([&] {
+    for (const Kind& kind : kinds_of_matrices()) {
+      SCOPED_TRACE(kind.name);
+      const Rows rows(kind);
+      const AnySparseMatrix a = rows.matrix();
+      const Array<float> x(rows.x);
+      const Array<float> y(std::vector<float>(rows.first.size() - 1, -1.0F));
+      product(current_stream(), a, x, y);
+      ASSERT_EQ(y.to_vector(), rows.product());
+    }
+  });
+}
+
+TEST(RowSharing, TilesMultiplyMatricesOfAllKinds) {
+  check_all_kinds(detail::multiply_by_tiles);
+}
+
+TEST(RowSharing, ThreadsMultiplyMatricesOfAllKinds) {
+  check_all_kinds(detail::multiply_by_threads);
+}
+
+TEST(RowSharing, TilesOfOtherTypesMultiplyAsWell) {
+  on_every_device([&] {
+    const Rows rows(kinds_of_matrices()[3]);
+    const std::vector<float> expected = rows.product();
+    for (const DType dtype : {DType::i64, DType::c64}) {
+      SCOPED_TRACE(std::string(name(dtype)));
+      const AnySparseMatrix a(rows.columns, Array<std::int32_t>(rows.first),
+                              Array<std::int32_t>(rows.column),
+                              Array<float>(rows.value).any().as_type(dtype));
+      const AnyArray y(dtype, {a.rows()}, current_stream());
+      detail::multiply_by_tiles(current_stream(), a, Array<float>(rows.x).any().as_type(dtype), y);
+      const AnyArray real = dtype == DType::c64 ? evaluate(arrays::real(Expression(y))) : y;
+      EXPECT_EQ(real.as_type(DType::f32).to_vector<float>(), expected);
+    }
+  });
+}
+
+TEST(RowSharing, GivesTheSameBitsEachTime) {
+  on_every_device([&] {
+    Rows rows(kinds_of_matrices().back());
+    for (std::size_t e = 0; e < rows.value.size(); ++e) {
+      rows.value[e] = 1.0F / static_cast<float>(e % 1000 + 1);
+    }
+    const AnySparseMatrix a = rows.matrix();
+    const Array<float> x(rows.x);
+    std::vector<std::vector<float>> found;
+    for (int turn = 0; turn < 2; ++turn) {
+      const Array<float> y(std::vector<float>(rows.first.size() - 1));
+      detail::multiply_by_tiles(current_stream(), a, x, y);
+      found.push_back(y.to_vector());
+    }
+    EXPECT_EQ(found[0], found[1]);
+  });
+}
+
+TEST(RowSharing, FollowsTheLengthsOfTheRows) {
+  const std::int64_t rows = 1 << 20;
+  EXPECT_EQ(detail::row_sharing(rows, 7 * rows, 7, 4), RowSharing::thread_per_row);
+  EXPECT_EQ(detail::row_sharing(rows, 7 * rows, 7, 8), RowSharing::thread_per_row);
+  // rows that a multiprocessor's cache does not hold
+  EXPECT_EQ(detail::row_sharing(rows, 41 * rows, 41, 4), RowSharing::planned);
+  // most rows are much shorter than the longest, but that one is short
+  EXPECT_EQ(detail::row_sharing(rows, 2 * rows, 12, 4), RowSharing::planned);
+  EXPECT_EQ(detail::row_sharing(rows, 27 * rows, 30000, 4), RowSharing::tiles);
+  EXPECT_EQ(detail::row_sharing(rows, 1 << 30, 30000, 4), RowSharing::tiles);
+  // more than indices of 32 bits count
+  EXPECT_EQ(detail::row_sharing(rows, 0x7fffffff, 1 << 30, 4), RowSharing::planned);
+}
+
+TEST(RowSharing, KnowsTheLongestRowOfMatricesThatShareIndices) {
+  on_every_device([&] {
+    const AnySparseMatrix a = Rows(kinds_of_matrices()[3]).matrix();
+    EXPECT_EQ(a.known_rows().longest(current_stream(), a.first()), 9000);
+    const Array<float> factors(std::vector<float>(400, 2.0F));
+    EXPECT_EQ(&a.with_scaled_rows(factors).known_rows(), &a.known_rows());
+  });
+}
+
+loopy::ArrayData bytes_of(const void* data, std::size_t count, cgen::ScalarKind kind) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  return {kind, {bytes, bytes + count * 4}};
+}
+
+TEST(RowSharing, TilesRunAsCudaText) {
+  const Rows rows(kinds_of_matrices()[3]);
+  const auto count = static_cast<std::int32_t>(rows.first.size()) - 1;
+  const auto entries = static_cast<std::int32_t>(rows.column.size());
+  const auto tiles = static_cast<std::int32_t>(detail::tile_count(count, entries));
+  std::vector<std::int32_t> row_of;
+  for (std::int32_t tile = 0; tile <= tiles; ++tile) {
+    std::int32_t row = 0;
+    while (row < count && rows.first[static_cast<std::size_t>(row)] + row < tile * 2048) {
+      ++row;
+    }
+    row_of.push_back(row);
+  }
+  const auto floats = [](const std::vector<float>& data) {
+    return bytes_of(data.data(), data.size(), cgen::ScalarKind::f32);
+  };
+  const auto integers = [](const std::vector<std::int32_t>& data) {
+    return bytes_of(data.data(), data.size(), cgen::ScalarKind::i32);
+  };
+  for (const int threads : {1, 2, 16, 32}) {
+    SCOPED_TRACE(threads);
+    const loopy::Kernel kernel = detail::tiled_product_kernel(DType::f32, threads);
+    taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+    loopy::CudaTextOnCpu text(kernel);
+    const loopy::ArgumentData found =
+        text.run({{"n", count}, {"m", rows.columns}, {"nz", entries}, {"tiles", tiles}},
+                 {{"value", floats(rows.value)},
+                  {"x", floats(rows.x)},
+                  {"y", floats(std::vector<float>(static_cast<std::size_t>(count)))},
+                  {"carried", floats(std::vector<float>(static_cast<std::size_t>(tiles)))},
+                  {"first", integers(rows.first)},
+                  {"column", integers(rows.column)},
+                  {"row_of", integers(row_of)}});
+    const std::vector<float> expected = rows.product();
+    double carried = 0;
+    for (std::int32_t tile = 0; tile < tiles; ++tile) {
+      carried += found.at("carried").element(tile);
+    }
+    for (std::int32_t row = 0; row < count; ++row) {
+      ASSERT_EQ(found.at("y").element(row) + (row == 200 ? carried : 0),
+                expected[static_cast<std::size_t>(row)]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rtcg::arrays
