@@ -29,8 +29,8 @@ std::int64_t Realizer::length_of(const std::string& iname) const {
   if (smallest != 0 || !largest) {
     throw InvalidInput(
         "loopy.realize_reductions.block_length",
-        fmt::format("iname '{}' is reduced over as an axis of the block, which takes values from "
-                    "0 to a constant: split it and tag the inner part",
+        fmt::format("iname '{}' is reduced over as an axis of the block or as lanes, which take "
+                    "values from 0 to a constant: split it and tag the inner part",
                     iname));
   }
   return *largest + 1;
@@ -53,7 +53,8 @@ std::string Realizer::whole_axis(const std::string& iname) {
   if (known != whole_axes_.end()) {
     return known->second;
   }
-  const std::string whole = add_axis_iname(iname + "_thread", iname, length_of(iname));
+  const char* const suffix = tag_of(kernel_, iname).is_lane() ? "_lane" : "_thread";
+  const std::string whole = add_axis_iname(iname + suffix, iname, length_of(iname));
   whole_axes_.emplace(iname, whole);
   return whole;
 }

@@ -246,10 +246,10 @@ std::vector<std::string> Realizer::block_inames(const Reduction& reduction,
   std::vector<std::string> found;
   for (const std::string& iname : reduction.inames) {
     const InameTag tag = tag_of(kernel_, iname);
-    if (tag.kind == AxisKind::grid || tag.is_lane()) {
+    if (tag.kind == AxisKind::grid) {
       throw Unsupported("loopy.realize_reductions.parallel_iname",
-                        fmt::format("'{}' in '{}' is reduced over an iname tagged {}: loops and "
-                                    "axes of the block can be reduced over",
+                        fmt::format("'{}' in '{}' is reduced over an iname tagged {}: loops, "
+                                    "lanes and axes of the block can be reduced over",
                                     iname, around.id, to_string(tag)));
     }
     if (tag.kind == AxisKind::block) {
@@ -309,18 +309,25 @@ Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,
     result.names.push_back(
         add_temporary(base_name(reduction) + operation.suffix(i), operation.types()[i]));
   }
-  NameSet lanes = within;  // all threads set their accumulator, those beyond the domain too
+  NameSet threads = within;  // all threads set their accumulator, those beyond the domain too
   for (const std::string& iname : reduction.inames) {
     if (tag_of(kernel_, iname).kind == AxisKind::block) {
-      lanes.erase(iname);
-      lanes.insert(whole_axis(iname));
+      threads.erase(iname);
+      threads.insert(whole_axis(iname));
     }
   }
-  // threads that combine their values later need one each, in every branch
+  const LaneParts parts = add_lane_parts(reduction, operation, result);
+  // threads and lanes that combine their values later need one each, in every branch
   const Instruction in_branch = guarded(around);
+  NameSet all = threads;
+  std::vector<std::string> lanes;
+  for (const std::string& iname : parts.inames) {
+    lanes.push_back(whole_axis(iname));
+    all.insert(lanes.back());
+  }
   const std::string init =
-      add_statements("_init", as_names(result.names), operation.neutral(), result.names, lanes,
-                     lanes == around.within_inames ? in_branch : around, "");
+      add_statements("_init", parts.at(lanes), operation.neutral(), parts.arrays, all,
+                     all == around.within_inames ? in_branch : around, "");
   NameSet inner = within;
   inner.insert(reduction.inames.begin(), reduction.inames.end());
   Instruction update = around;
@@ -332,10 +339,60 @@ Realizer::Accumulated Realizer::accumulate(const Reduction& reduction,
   if (operation.repeats_operands()) {
     operands = as_variables(operands, result, inner, in_branch);
   }
-  result.last = add_combination(operation, "_update", as_names(result.names), operands,
-                                result.names, inner, in_branch, init);
+  result.last = add_combination(operation, "_update", parts.at(parts.inames), operands,
+                                parts.arrays, inner, in_branch, init);
+  if (!lanes.empty()) {
+    result.last = combine_lane_parts(operation, parts, result, threads, around);
+  }
   new_dependencies_.insert(result.last);
   return result;
+}
+
+std::vector<Expr> Realizer::LaneParts::at(const std::vector<std::string>& lanes) const {
+  std::vector<Expr> elements;
+  for (const std::string& array : arrays) {
+    elements.push_back(lanes.empty() ? Expr(Name{array}) : Expr(Access{array, as_names(lanes)}));
+  }
+  return elements;
+}
+
+Realizer::LaneParts Realizer::add_lane_parts(const Reduction& reduction,
+                                             const ReductionOperation& operation,
+                                             const Accumulated& accumulated) {
+  LaneParts parts;
+  std::vector<Expr> shape;
+  for (const std::string& iname : reduction.inames) {
+    if (tag_of(kernel_, iname).is_lane()) {
+      parts.inames.push_back(iname);
+      shape.emplace_back(length_of(iname));
+    }
+  }
+  if (shape.empty()) {
+    parts.arrays = accumulated.names;
+    return parts;
+  }
+  for (std::size_t i = 0; i < accumulated.names.size(); ++i) {
+    parts.arrays.push_back(add_temporary(accumulated.names[i] + "_lanes", operation.types()[i],
+                                         AddressSpace::private_, shape));
+  }
+  return parts;
+}
+
+std::string Realizer::combine_lane_parts(const ReductionOperation& operation,
+                                         const LaneParts& parts, const Accumulated& accumulated,
+                                         const NameSet& threads, const Instruction& around) {
+  std::vector<std::string> inames;
+  NameSet within = threads;
+  for (const std::string& iname : parts.inames) {
+    const bool is_loop = tag_of(kernel_, iname).kind == AxisKind::ilp_loop;
+    inames.push_back(add_loop(iname + "_part", 0, length_of(iname),
+                              {is_loop ? AxisKind::sequential : AxisKind::unroll}));
+    within.insert(inames.back());
+  }
+  const std::string init = add_statements("_init", as_names(accumulated.names), operation.neutral(),
+                                          accumulated.names, threads, around, accumulated.last);
+  return add_combination(operation, "_lanes", as_names(accumulated.names), parts.at(inames),
+                         accumulated.names, within, around, init);
 }
 
 std::vector<Expr> Realizer::as_variables(const std::vector<Expr>& operands,

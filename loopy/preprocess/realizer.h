@@ -52,9 +52,21 @@ class Realizer {
   Accumulated row_totals(const Reduction& reduction, const ReductionOperation& operation,
                          const std::vector<Expr>& values, const std::string& axis,
                          const Instruction& rows);
-  /// Sums up over the inames that are loops.
+  /// Sums up over the inames that are loops or lanes.
   Accumulated accumulate(const Reduction& reduction, const ReductionOperation& operation,
                          const Instruction& around, const NameSet& within);
+  /// What each lane of a reduction over lanes has seen; without lanes the accumulators themselves.
+  struct LaneParts {
+    std::vector<std::string> inames;
+    std::vector<std::string> arrays;
+    [[nodiscard]] std::vector<Expr> at(const std::vector<std::string>& lanes) const;
+  };
+  LaneParts add_lane_parts(const Reduction& reduction, const ReductionOperation& operation,
+                           const Accumulated& accumulated);
+  /// Combines the lanes of each thread, in their order.
+  std::string combine_lane_parts(const ReductionOperation& operation, const LaneParts& parts,
+                                 const Accumulated& accumulated, const NameSet& threads,
+                                 const Instruction& around);
   /// Operands that are used several times, as variables.
   std::vector<Expr> as_variables(const std::vector<Expr>& operands, const Accumulated& accumulated,
                                  const NameSet& within, const Instruction& around);
@@ -180,7 +192,7 @@ class Realizer {
   [[nodiscard]] std::int64_t length_of(const std::string& iname) const;
   /// A new iname on the axis of `like`, from 0 to `length`.
   std::string add_axis_iname(const std::string& base, const std::string& like, std::int64_t length);
-  /// The iname of all threads along the axis of `iname`, for any domain.
+  /// The iname of all threads, or lanes, of `iname`, for any domain.
   std::string whole_axis(const std::string& iname);
 
   // ---- parts of statements

@@ -110,8 +110,6 @@ TEST(Generate, WritesSmallPowersAsProducts) {
 }
 
 TEST(Reductions, RefuseWhatTheyCannotSpread) {
-  EXPECT_ERROR("loopy.realize_reductions.parallel_iname",
-               cuda("{[i, k]: 0 <= i, k < 16}", "a[i] = sum(k, b[i, k])", "tag_inames(k:ilp)"));
   EXPECT_ERROR("loopy.realize_reductions.block_length",
                cuda("{[i, k]: 0 <= i < 16 and 1 <= k < 17}", "a[i] = sum(k, b[i, k - 1])",
                     "tag_inames(k:l.0)"));
