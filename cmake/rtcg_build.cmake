@@ -147,6 +147,22 @@ function(rtcg_add_program name)
   target_link_libraries(${name} PRIVATE ${arg_USES} rtcg_settings)
 endfunction()
 
+# rtcg_layers_of(VARIABLE target): the layers that the target links, directly or not
+function(rtcg_layers_of variable target)
+  get_property(known GLOBAL PROPERTY RTCG_LAYERS)
+  get_target_property(open ${target} LINK_LIBRARIES)
+  set(found)
+  while(open)
+    list(POP_FRONT open each)
+    if(each IN_LIST known AND NOT each IN_LIST found)
+      list(APPEND found ${each})
+      get_target_property(used ${each} INTERFACE_LINK_LIBRARIES)
+      list(APPEND open ${used})
+    endif()
+  endwhile()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
 # rtcg_add_tests(NAME FOLDERS folder... USES target... LABEL label SHARDS n ALONE file...)
 # One GoogleTest program of every *_test.cpp below the folders, and n CTest tests, each of a part of its
 # cases: NAME, or NAME_1 to NAME_n. They print what fails.
@@ -169,8 +185,12 @@ function(rtcg_add_tests name)
     # the same false alarm as -Wrestrict, of g++ 12 and 13, where tests add literals to temporary strings
     target_compile_options(${name} PRIVATE -Wno-array-bounds)
   endif()
-  # Tests are compiled once and run once: g++ takes half the time without the optimiser.
+  # Tests are compiled once and run once: g++ takes half the time without the optimiser. Of an inline
+  # function that tests and a layer have, the linker keeps the first: the optimised one of the layer.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+  rtcg_layers_of(layers ${name})
+  list(TRANSFORM layers REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  target_link_options(${name} PRIVATE "$<$<CONFIG:Release>:LINKER:--whole-archive;${layers};LINKER:--no-whole-archive>")
   target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <string> <vector> <memory> <functional>)
   set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON) # names where a test that does not end is
   if(NOT arg_SHARDS)
