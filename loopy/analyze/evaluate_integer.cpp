@@ -2,29 +2,12 @@
 
 #include <algorithm>
 
+#include "rtcg/loopy/analyze/checked_integers.h"
+
 namespace rtcg::loopy {
 namespace {
 
 using Value = std::optional<std::int64_t>;
-
-Value add(std::int64_t left, std::int64_t right) {
-  std::int64_t result = 0;
-  return __builtin_add_overflow(left, right, &result) ? Value{} : Value{result};
-}
-Value multiply(std::int64_t left, std::int64_t right) {
-  std::int64_t result = 0;
-  return __builtin_mul_overflow(left, right, &result) ? Value{} : Value{result};
-}
-
-Value floor_quotient(std::int64_t numerator, std::int64_t denominator) {
-  // -2^63 / -1 leaves 64 bits; no index gets there
-  if (denominator == 0 || denominator == -1) {
-    return denominator == 0 ? Value{} : multiply(numerator, -1);
-  }
-  const std::int64_t truncated = numerator / denominator;
-  const bool is_inexact = numerator % denominator != 0;
-  return is_inexact && (numerator < 0) != (denominator < 0) ? truncated - 1 : truncated;
-}
 
 bool compare_values(ComparisonOp op, std::int64_t left, std::int64_t right) {
   switch (op) {
@@ -55,10 +38,10 @@ class Evaluator {
           const auto found = values_.find(e.name);
           return found == values_.end() ? Value{} : Value{found->second};
         },
-        [&](const Sum& e) { return fold(e.terms, add); },
-        [&](const Product& e) { return fold(e.factors, multiply); },
-        [&](const FloorDiv& e) { return both(e.numerator, e.denominator, floor_quotient); },
-        [&](const Modulo& e) { return both(e.numerator, e.denominator, remainder); },
+        [&](const Sum& e) { return fold(e.terms, checked_sum); },
+        [&](const Product& e) { return fold(e.factors, checked_product); },
+        [&](const FloorDiv& e) { return both(e.numerator, e.denominator, checked_floor_quotient); },
+        [&](const Modulo& e) { return both(e.numerator, e.denominator, checked_remainder); },
         [&](const Comparison& e) {
           return both(e.left, e.right, [&](std::int64_t left, std::int64_t right) -> Value {
             return compare_values(e.op, left, right) ? 1 : 0;
@@ -77,11 +60,6 @@ class Evaluator {
   }
 
  private:
-  static Value remainder(std::int64_t numerator, std::int64_t denominator) {
-    const Value quotient = floor_quotient(numerator, denominator);
-    return quotient ? Value{numerator - denominator * *quotient} : Value{};
-  }
-
   template <class Combine>
   Value both(const Expr& left_expr, const Expr& right_expr, const Combine& combine) const {
     const Value left = evaluate(left_expr);
@@ -110,7 +88,7 @@ class Evaluator {
   Value evaluate_call(const Call& call) const {
     if (call.function == "abs" && call.arguments.size() == 1) {
       const Value value = evaluate(call.arguments[0]);
-      return value && *value < 0 ? multiply(*value, -1) : value;
+      return value && *value < 0 ? checked_product(*value, -1) : value;
     }
     const bool is_min = call.function == "min";
     if ((is_min || call.function == "max") && call.arguments.size() == 2) {

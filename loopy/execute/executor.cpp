@@ -27,9 +27,16 @@ namespace {
 /// A program with one width of indices, loaded.
 struct Variant {
   GeneratedProgram generated;
-  std::vector<runtime::Kernel> kernels;  // of each launch
+  std::vector<CallParameter> parameters;
+  std::vector<std::array<IntegerFormula, 3>> grids;  // of each launch
+  std::vector<runtime::Kernel> kernels;              // of each launch
   std::vector<runtime::KernelResources> resources;
   std::uint64_t hash = 0;  // of the binary
+
+  [[nodiscard]] bool has_host_loops() const {
+    return std::any_of(generated.launches.begin(), generated.launches.end(),
+                       [](const LaunchPlan& each) { return !each.host_loops.empty(); });
+  }
 };
 
 /// Of the binary and of its launches: their number and shapes.
@@ -55,9 +62,10 @@ std::int64_t most_statements_from_environment(std::int64_t otherwise) {
 }
 
 /// Of a temporary in global memory; at least 1.
-std::size_t bytes_of(const KernelParameter& temporary, const LaunchArguments& checked) {
+std::size_t bytes_of(const CallParameter& temporary, const LaunchArguments& checked) {
   return std::max<std::size_t>(
-      1, checked.count_of(temporary) * static_cast<std::size_t>(size_bytes(temporary.type)));
+      1,
+      checked.count_of(temporary) * static_cast<std::size_t>(size_bytes(temporary.parameter.type)));
 }
 
 /// Temporaries that are 0 before and after each run, of each stream its own: runs on several
@@ -102,13 +110,15 @@ void add_dynamic_bytes(const LaunchPlan& plan, std::vector<runtime::KernelResour
 }
 
 /// Of each launch.
-std::vector<runtime::LaunchShape> shapes_of(const GeneratedProgram& generated,
+std::vector<runtime::LaunchShape> shapes_of(const Variant& variant,
                                             const LaunchArguments& checked) {
   std::vector<runtime::LaunchShape> shapes;
-  for (const LaunchPlan& plan : generated.launches) {
+  shapes.reserve(variant.grids.size());
+  for (std::size_t i = 0; i < variant.grids.size(); ++i) {
+    const LaunchPlan& plan = variant.generated.launches[i];
     std::array<std::uint64_t, 3> grid = {1, 1, 1};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const auto blocks = evaluate_integer(plan.grid[axis], checked.integers());
+      const auto blocks = variant.grids[i][axis].evaluate(checked.integers());
       if (!blocks) {
         throw InvalidInput("loopy.executor.size_overflow",
                            fmt::format("the grid of kernel '{}' is too large: {} is beyond 64 bits",
@@ -141,12 +151,18 @@ runtime::ArgumentPack with_inames(const runtime::ArgumentPack& pack, const Launc
 struct ReadyCall {
   const Variant& variant;
   std::vector<runtime::LaunchShape> shapes;  // of each launch
-  IntegerValues integers;
+  IntegerValues integers;                    // if the host runs loops around launches
   runtime::ArgumentPack pack;
 
   /// @param stride  of the outermost loops of the host
   void run(runtime::StreamRef stream, std::int64_t stride = 1) const {
     const std::vector<LaunchPlan>& plans = variant.generated.launches;
+    if (!variant.has_host_loops()) {
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        variant.kernels[i].launch(stream, shapes[i], pack);
+      }
+      return;
+    }
     const auto launch = [&](std::size_t i, const IntegerValues& values) {
       if (plans[i].host_loops.empty()) {
         variant.kernels[i].launch(stream, shapes[i], pack);
@@ -160,15 +176,17 @@ struct ReadyCall {
 };
 
 ReadyCall ready_call(const Variant& variant, const LaunchArguments& checked,
-                     const std::map<std::string, runtime::DeviceAddress>& temporaries) {
-  return {variant, shapes_of(variant.generated, checked), checked.integers(),
-          checked.pack(variant.generated.parameters, temporaries)};
+                     const std::vector<runtime::DeviceAddress>& temporaries) {
+  return {variant, shapes_of(variant, checked),
+          variant.has_host_loops() ? checked.named_integers() : IntegerValues{},
+          checked.pack(variant.parameters, temporaries)};
 }
 
 }  // namespace
 
 struct Executor::State {
-  State(Kernel made, runtime::Device on) : kernel(std::move(made)), device(on), zeros(on) {}
+  State(Kernel made, runtime::Device on)
+      : kernel(std::move(made)), device(on), rules(kernel, on), zeros(on) {}
 
   const Variant& variant(bool is_wide) { return variant(is_wide, device.backend().compiler()); }
 
@@ -184,13 +202,28 @@ struct Executor::State {
   /// Whose indices reach all of the arguments, the loops, and the temporaries in global memory.
   const Variant& variant_for(const LaunchArguments& checked) {
     const Variant& narrow = variant(!checked.fits_32_bits());
-    const bool fits = std::all_of(narrow.generated.parameters.begin(),
-                                  narrow.generated.parameters.end(), [&](const auto& parameter) {
-                                    return !parameter.temporary_count ||
-                                           static_cast<std::int64_t>(checked.count_of(parameter)) <
-                                               most_of_32_bits;
-                                  });
+    const bool fits = std::all_of(
+        narrow.parameters.begin(), narrow.parameters.end(), [&](const CallParameter& each) {
+          return !each.count || static_cast<std::int64_t>(checked.count_of(each)) < most_of_32_bits;
+        });
     return fits ? narrow : variant(true);
+  }
+
+  void run(runtime::StreamRef stream, const LaunchArguments& checked) {
+    const Variant& found = variant_for(checked);
+    // in the order of the stream: given back at the end of the call, free after the last launch
+    std::vector<runtime::Buffer<std::byte>> temporaries;
+    std::vector<runtime::DeviceAddress> addresses;
+    for (const CallParameter& each : found.parameters) {
+      if (each.parameter.starts_at_zero) {
+        addresses.push_back(zeros.of(stream, each.parameter.name, bytes_of(each, checked)));
+      } else if (each.count) {
+        temporaries.push_back(runtime::MemoryPool::standard(device).allocate<std::byte>(
+            stream, bytes_of(each, checked)));
+        addresses.push_back(temporaries.back().address());
+      }
+    }
+    ready_call(found, checked, addresses).run(stream);
   }
 
   Variant make(bool is_wide, runtime::Compiler& compiler) const {
@@ -203,7 +236,8 @@ struct Executor::State {
     if (bytes > 0) {
       options.most_shared_bytes = static_cast<std::int64_t>(bytes);
     }
-    Variant result{generate(kernel, target_of(device), options), {}, {}, 0};
+    Variant result{generate(kernel, target_of(device), options), {}, {}, {}, {}, 0};
+    result.parameters = call_parameters(result.generated.parameters, rules);
     const auto compile = [&] {
       runtime::CompileRequest request;
       request.kind = device.backend().output_kind();
@@ -218,6 +252,8 @@ struct Executor::State {
     result.resources = program.resources();
     result.hash = hash_of(program.compiled(), result.generated);
     for (const LaunchPlan& launch : result.generated.launches) {
+      result.grids.push_back({rules.formula(launch.grid[0]), rules.formula(launch.grid[1]),
+                              rules.formula(launch.grid[2])});
       result.kernels.push_back(program.kernel(launch.kernel_name));
       add_dynamic_bytes(launch, result.resources);
     }
@@ -226,6 +262,7 @@ struct Executor::State {
 
   const Kernel kernel;
   const runtime::Device device;
+  const ArgumentRules rules;
   std::optional<runtime::CompiledProgram> binary{};  // compiled before
   std::mutex mutex;                                  // of variants
   std::optional<Variant> variants[2];
@@ -243,25 +280,24 @@ Executor::Executor(const Kernel& kernel, runtime::Device device, runtime::Compil
 
 void Executor::operator()(runtime::StreamRef stream,
                           const std::vector<NamedArgument>& arguments) const {
-  const LaunchArguments checked(state_->kernel, state_->device, arguments);
-  const Variant& variant = state_->variant_for(checked);
-  // in the order of the stream: given back at the end of the call, free after the last launch
-  std::vector<runtime::Buffer<std::byte>> temporaries;
-  std::map<std::string, runtime::DeviceAddress> addresses;
-  for (const KernelParameter& parameter : variant.generated.parameters) {
-    if (parameter.starts_at_zero) {
-      addresses.emplace(parameter.name,
-                        state_->zeros.of(stream, parameter.name, bytes_of(parameter, checked)));
-    } else if (parameter.temporary_count) {
-      temporaries.push_back(runtime::MemoryPool::standard(state_->device)
-                                .allocate<std::byte>(stream, bytes_of(parameter, checked)));
-      addresses.emplace(parameter.name, temporaries.back().address());
-    }
-  }
+  const LaunchArguments checked(state_->rules, arguments);
   if (runtime::is_debug_mode()) {
-    check_disjoint_writes(state_->kernel, stream, arguments, checked.integers());
+    check_disjoint_writes(state_->kernel, stream, arguments, checked.named_integers());
   }
-  ready_call(variant, checked, addresses).run(stream);
+  state_->run(stream, checked);
+}
+
+void Executor::run_in_order(runtime::StreamRef stream,
+                            std::span<const NamedArgument::Value> values) const {
+  const LaunchArguments checked(state_->rules, values);
+  if (runtime::is_debug_mode()) {
+    std::vector<NamedArgument> arguments;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      arguments.push_back({state_->kernel.arguments[i].name, values[i]});
+    }
+    check_disjoint_writes(state_->kernel, stream, arguments, checked.named_integers());
+  }
+  state_->run(stream, checked);
 }
 
 struct BoundCall::State {
@@ -271,20 +307,20 @@ struct BoundCall::State {
 };
 
 BoundCall Executor::bind(const std::vector<NamedArgument>& arguments) const {
-  const LaunchArguments checked(state_->kernel, state_->device, arguments);
+  const LaunchArguments checked(state_->rules, arguments);
   const Variant& variant = state_->variant_for(checked);
   std::vector<runtime::Buffer<std::byte>> temporaries;
-  std::map<std::string, runtime::DeviceAddress> addresses;
-  for (const KernelParameter& parameter : variant.generated.parameters) {
-    if (parameter.temporary_count) {
-      temporaries.emplace_back(state_->device, bytes_of(parameter, checked));
-      if (parameter.starts_at_zero) {
+  std::vector<runtime::DeviceAddress> addresses;
+  for (const CallParameter& each : variant.parameters) {
+    if (each.count) {
+      temporaries.emplace_back(state_->device, bytes_of(each, checked));
+      if (each.parameter.starts_at_zero) {
         const runtime::Stream stream(state_->device);
         temporaries.back() =
-            ZeroTemporaries::zeros(state_->device, stream, bytes_of(parameter, checked));
+            ZeroTemporaries::zeros(state_->device, stream, bytes_of(each, checked));
         stream.synchronize();
       }
-      addresses.emplace(parameter.name, temporaries.back().address());
+      addresses.push_back(temporaries.back().address());
     }
   }
   return BoundCall(std::make_shared<BoundCall::State>(

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -38,8 +39,9 @@ struct NamedArgument {
     /// Numbers of an element: 2 of a complex one, more of a vector.
     int numbers_an_element = 1;
   };
+  using Value = std::variant<std::int64_t, double, Array, std::complex<double>>;
   std::string name;
-  std::variant<std::int64_t, double, Array, std::complex<double>> value;
+  Value value;
 };
 
 namespace detail {
@@ -160,6 +162,13 @@ class Executor {
   ///         loopy.executor.assumption
   /// @throws  what Program::compile and launches throw
   void operator()(runtime::StreamRef stream, const std::vector<NamedArgument>& arguments) const;
+
+  /// The same with a value for each of `kernel().arguments`, in their order: for calls that follow
+  /// each other with other values. Nothing is looked up by name, and no parameter is inferred.
+  ///
+  /// @throws InvalidInput  loopy.executor.argument_count
+  /// @throws  as the call
+  void run_in_order(runtime::StreamRef stream, std::span<const NamedArgument::Value> values) const;
 
   /// The call with these arguments, checked once: for launches that follow each other so fast that
   /// looking at names counts. @throws  as the call

@@ -90,79 +90,171 @@ void add_real(runtime::ArgumentPack& pack, cgen::ScalarKind kind, const Number& 
 
 }  // namespace
 
-LaunchArguments::LaunchArguments(const Kernel& kernel, runtime::Device device,
-                                 const std::vector<NamedArgument>& given)
+ArgumentRules::ArgumentRules(const Kernel& kernel, runtime::Device device)
     : kernel_(kernel), device_(device) {
-  for (const NamedArgument& argument : given) {
-    add(argument);
-  }
-  find_parameters();
   for (const Argument& argument : kernel.arguments) {
-    const bool is_there =
-        argument.is_array ? arrays_.count(argument.name) != 0
-                          : integers_.count(argument.name) != 0 || reals_.count(argument.name) != 0;
-    if (!is_there) {
-      throw InvalidInput(
-          "loopy.executor.missing_argument",
-          fmt::format("kernel '{}' takes {} '{}', which is not given{}", kernel.name,
-                      argument.is_array ? "an array" : "a number", argument.name,
-                      argument.is_array ? "" : " and does not follow from the lengths of arrays"));
+    names_.push_back(argument.name);
+  }
+  for (const Argument& argument : kernel.arguments) {
+    for (const Expr& length : argument.shape) {
+      for (const std::string& name : free_names(length)) {
+        if (!find(name)) {
+          names_.push_back(name);
+        }
+      }
     }
   }
-  if (!contains(kernel.assumptions, integers_)) {
-    throw InvalidInput("loopy.executor.assumption",
-                       fmt::format("kernel '{}' was made for {}, which these arguments do not "
-                                   "meet",
-                                   kernel.name, to_string(kernel.assumptions)));
+  // after the names, which the formulas need
+  for (const Argument& argument : kernel.arguments) {
+    Form form;
+    form.kind = cgen::scalar_kind(number_type(*argument.type));
+    form.numbers = numbers_in(*argument.type);
+    form.is_array = argument.is_array;
+    form.is_vector = is<cgen::Vector>(*argument.type);
+    form.is_narrow = !argument.is_array && argument.type == cgen::i32;
+    if (argument.is_array) {
+      form.strides_elements = argument.strides_elements.empty() ? c_order_strides(argument.shape)
+                                                                : argument.strides_elements;
+      for (std::size_t axis = 0; axis < argument.shape.size(); ++axis) {
+        form.shape.push_back(formula(argument.shape[axis]));
+        form.strides.push_back(formula(form.strides_elements[axis]));
+      }
+      form.offset = formula(argument.offset_elements);
+    }
+    forms_.push_back(std::move(form));
   }
+  for (const Domain& domain : kernel.domains) {
+    for (const Constraint& each : domain.constraints.constraints()) {
+      Bound bound{{}, each.expr.constant()};
+      for (const Affine::Term& term : each.expr.terms()) {
+        if (const auto number = find(term.name)) {
+          bound.terms.emplace_back(*number, term.coefficient);
+        }
+      }
+      bounds_.push_back(std::move(bound));
+    }
+  }
+  for (const Constraint& each : kernel.assumptions.constraints()) {
+    assumptions_.push_back({{each.expr, names_}, each.is_equality, 0});
+  }
+  for (const Congruence& each : kernel.assumptions.congruences()) {
+    assumptions_.push_back({{each.expr, names_}, false, each.modulus});
+  }
+}
+
+std::optional<std::size_t> ArgumentRules::find(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  return found == names_.end() ? std::nullopt
+                               : std::optional(static_cast<std::size_t>(found - names_.begin()));
+}
+
+std::vector<CallParameter> call_parameters(const std::vector<KernelParameter>& parameters,
+                                           const ArgumentRules& rules) {
+  std::vector<CallParameter> result;
+  for (const KernelParameter& parameter : parameters) {
+    CallParameter each{parameter, *cgen::scalar_kind(number_type(parameter.type)), {}, {}};
+    if (parameter.temporary_count) {
+      each.count = rules.formula(*parameter.temporary_count);
+    } else {
+      each.argument = rules.find(parameter.name);
+      require_internal(each.argument.has_value(), "a parameter that is an argument of the kernel");
+    }
+    result.push_back(std::move(each));
+  }
+  return result;
+}
+
+LaunchArguments::LaunchArguments(const ArgumentRules& rules,
+                                 const std::vector<NamedArgument>& given)
+    : rules_(rules),
+      arrays_(rules.forms_.size()),
+      integers_(rules.names_.size()),
+      reals_(rules.forms_.size()) {
+  for (const NamedArgument& argument : given) {
+    const auto number = rules_.find(argument.name);
+    if (!number || *number >= rules_.forms_.size()) {
+      throw InvalidInput(
+          "loopy.executor.unknown_argument",
+          fmt::format("kernel '{}' has no argument '{}': it takes {}", rules_.kernel_.name,
+                      argument.name, argument_names(rules_.kernel_)));
+    }
+    add(*number, argument.value);
+  }
+  check();
+}
+
+LaunchArguments::LaunchArguments(const ArgumentRules& rules,
+                                 std::span<const NamedArgument::Value> given)
+    : rules_(rules),
+      arrays_(rules.forms_.size()),
+      integers_(rules.names_.size()),
+      reals_(rules.forms_.size()) {
+  if (given.size() != rules_.forms_.size()) {
+    throw InvalidInput(
+        "loopy.executor.argument_count",
+        fmt::format("kernel '{}' takes {} arguments, and {} were given: {}", rules_.kernel_.name,
+                    rules_.forms_.size(), given.size(), argument_names(rules_.kernel_)));
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    add(i, given[i]);
+  }
+  check();
+}
+
+void LaunchArguments::check() {
+  find_parameters();
+  for (std::size_t i = 0; i < rules_.forms_.size(); ++i) {
+    const bool is_array = rules_.forms_[i].is_array;
+    if (is_array ? !arrays_[i] : !integers_[i] && !reals_[i]) {
+      throw InvalidInput(
+          "loopy.executor.missing_argument",
+          fmt::format("kernel '{}' takes {} '{}', which is not given{}", rules_.kernel_.name,
+                      is_array ? "an array" : "a number", rules_.names_[i],
+                      is_array ? "" : " and does not follow from the lengths of arrays"));
+    }
+  }
+  check_assumptions();
   check_arrays();
   check_loops();
 }
 
-void LaunchArguments::add(const NamedArgument& argument) {
-  const Argument* declared = find_argument(kernel_, argument.name);
-  if (declared == nullptr) {
-    throw InvalidInput("loopy.executor.unknown_argument",
-                       fmt::format("kernel '{}' has no argument '{}': it takes {}", kernel_.name,
-                                   argument.name, argument_names(kernel_)));
-  }
-  const auto kind = cgen::scalar_kind(number_type(*declared->type));
-  const int numbers = numbers_in(*declared->type);
+void LaunchArguments::add(std::size_t number, const NamedArgument::Value& value) {
+  const ArgumentRules::Form& form = rules_.forms_[number];
   const auto refuse = [&](const std::string& found) {
     throw InvalidInput(
         "loopy.executor.argument_type",
-        fmt::format("argument '{}' of kernel '{}' is {} of {}, but {} was given", argument.name,
-                    kernel_.name, declared->is_array ? "an array" : "a number",
-                    scalar_type_name(*declared->type), found));
+        fmt::format("argument '{}' of kernel '{}' is {} of {}, but {} was given",
+                    rules_.names_[number], rules_.kernel_.name,
+                    form.is_array ? "an array" : "a number",
+                    scalar_type_name(*rules_.kernel_.arguments[number].type), found));
   };
-  if (const auto* array = std::get_if<NamedArgument::Array>(&argument.value)) {
-    if (!declared->is_array || kind != array->element || numbers != array->numbers_an_element) {
+  if (const auto* array = std::get_if<NamedArgument::Array>(&value)) {
+    if (!form.is_array || form.kind != array->element ||
+        form.numbers != array->numbers_an_element) {
       const std::string several =
           array->numbers_an_element == 1 ? "" : fmt::format("{} x ", array->numbers_an_element);
       refuse(
           fmt::format("an array of {}{}", several, scalar_type_name(cgen::Scalar{array->element})));
     }
-    if (array->device != device_) {
+    if (array->device != rules_.device_) {
       throw InvalidInput("loopy.executor.wrong_device",
                          fmt::format("argument '{}' of kernel '{}' is on another device",
-                                     argument.name, kernel_.name));
+                                     rules_.names_[number], rules_.kernel_.name));
     }
-    arrays_.insert_or_assign(argument.name, *array);
-  } else if (declared->is_array) {
+    arrays_[number] = Memory{array->address, array->count, &array->shape};
+  } else if (form.is_array || form.is_vector) {
     refuse("a number");
-  } else if (is<cgen::Vector>(*declared->type)) {
-    refuse("a number");
-  } else if (const auto* complex = std::get_if<std::complex<double>>(&argument.value)) {
-    if (numbers != 2) {
+  } else if (const auto* complex = std::get_if<std::complex<double>>(&value)) {
+    if (form.numbers != 2) {
       refuse("a complex number");
     }
-    reals_.insert_or_assign(argument.name, *complex);
-  } else if (const auto* integer = std::get_if<std::int64_t>(&argument.value)) {
-    integers_.insert_or_assign(argument.name, *integer);
-  } else if (!kind || !cgen::is_floating(*kind)) {
+    reals_[number] = *complex;
+  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    integers_[number] = *integer;
+  } else if (!form.kind || !cgen::is_floating(*form.kind)) {
     refuse("a floating-point number");
   } else {
-    reals_.insert_or_assign(argument.name, std::get<double>(argument.value));
+    reals_[number] = std::get<double>(value);
   }
 }
 
@@ -174,9 +266,8 @@ bool LaunchArguments::solve(const Expr& length, std::int64_t value, const std::s
   }
   Affine open = *affine;
   for (const Affine::Term& term : affine->terms()) {
-    const auto known = integers_.find(term.name);
-    if (known != integers_.end()) {
-      open = open.substitute(term.name, Affine(known->second));
+    if (const auto known = integer(term.name)) {
+      open = open.substitute(term.name, Affine(*known));
     }
   }
   if (open.terms().size() != 1) {
@@ -189,37 +280,83 @@ bool LaunchArguments::solve(const Expr& length, std::int64_t value, const std::s
                        fmt::format("array '{}' has an axis of length {}, but {} is asked for",
                                    array, value, to_string(length)));
   }
-  integers_.emplace(term.name, rest / term.coefficient);
+  integers_[*rules_.find(term.name)] = rest / term.coefficient;
   return true;
 }
 
 void LaunchArguments::find_parameters() {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const auto& [name, array] : arrays_) {
-      const Argument* declared = find_argument(kernel_, name);
-      std::vector<std::int64_t> shape = array.shape;
-      if (shape.empty() && declared->shape.size() == 1) {
-        shape = {static_cast<std::int64_t>(array.count)};
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const std::size_t axes = rules_.forms_[i].shape.size();
+    if (arrays_[i] && !arrays_[i]->shape->empty() && arrays_[i]->shape->size() != axes) {
+      throw InvalidInput("loopy.executor.shape_mismatch",
+                         fmt::format("array '{}' has {} axes, but {} lengths were given",
+                                     rules_.names_[i], axes, arrays_[i]->shape->size()));
+    }
+  }
+  const auto are_known = [&] {
+    for (std::size_t i = 0; i < integers_.size(); ++i) {
+      const bool is_scalar = i >= arrays_.size() || !rules_.forms_[i].is_array;
+      if (is_scalar && !integers_[i] && (i >= arrays_.size() || !reals_[i])) {
+        return false;
       }
-      if (!shape.empty() && shape.size() != declared->shape.size()) {
-        throw InvalidInput("loopy.executor.shape_mismatch",
-                           fmt::format("array '{}' has {} axes, but {} lengths were given", name,
-                                       declared->shape.size(), shape.size()));
+    }
+    return true;
+  };
+  for (bool changed = !are_known(); changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      if (!arrays_[i]) {
+        continue;
+      }
+      const std::vector<Expr>& declared = rules_.kernel_.arguments[i].shape;
+      std::vector<std::int64_t> shape = *arrays_[i]->shape;
+      if (shape.empty() && declared.size() == 1) {
+        shape = {static_cast<std::int64_t>(arrays_[i]->count)};
       }
       for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        changed = solve(declared->shape[axis], shape[axis], name) || changed;
+        changed = solve(declared[axis], shape[axis], rules_.names_[i]) || changed;
       }
     }
   }
 }
 
-std::int64_t LaunchArguments::evaluate(const Expr& expr, const std::string& array) const {
-  const auto value = evaluate_integer(expr, integers_);
+std::optional<std::int64_t> LaunchArguments::integer(std::string_view name) const {
+  const auto number = rules_.find(name);
+  return number ? integers_[*number] : std::nullopt;
+}
+
+IntegerValues LaunchArguments::named_integers() const {
+  IntegerValues result;
+  for (std::size_t i = 0; i < integers_.size(); ++i) {
+    if (integers_[i]) {
+      result.emplace(rules_.names_[i], *integers_[i]);
+    }
+  }
+  return result;
+}
+
+void LaunchArguments::check_assumptions() const {
+  for (const ArgumentRules::Assumption& each : rules_.assumptions_) {
+    const auto value = each.value.evaluate(integers_);
+    const bool holds = value && (each.modulus != 0  ? *value % each.modulus == 0
+                                 : each.is_equality ? *value == 0
+                                                    : *value >= 0);
+    if (!holds) {
+      throw InvalidInput("loopy.executor.assumption",
+                         fmt::format("kernel '{}' was made for {}, which these arguments do not "
+                                     "meet",
+                                     rules_.kernel_.name, to_string(rules_.kernel_.assumptions)));
+    }
+  }
+}
+
+std::int64_t LaunchArguments::evaluate(const IntegerFormula& formula, const Expr& expr,
+                                       const std::string& array) const {
+  const auto value = formula.evaluate(integers_);
   if (!value) {
     const NameSet names = free_names(expr);
     if (std::all_of(names.begin(), names.end(),
-                    [&](const std::string& each) { return integers_.count(each) != 0; })) {
+                    [&](const std::string& each) { return integer(each).has_value(); })) {
       fail_size(array, to_string(expr));
     }
     throw InvalidInput("loopy.executor.shape_mismatch",
@@ -234,7 +371,7 @@ std::int64_t LaunchArguments::evaluate(const Expr& expr, const std::string& arra
                                              const std::string& what) const {
   throw InvalidInput("loopy.executor.size_overflow",
                      fmt::format("array '{}' of kernel '{}' is too large: {} is beyond 64 bits",
-                                 array, kernel_.name, what));
+                                 array, rules_.kernel_.name, what));
 }
 
 /// A length below 0 is that of an empty array, such as 3*n - 2 for n = 0, unless a parameter in it
@@ -242,9 +379,9 @@ std::int64_t LaunchArguments::evaluate(const Expr& expr, const std::string& arra
 void LaunchArguments::check_length(const Expr& length, std::int64_t value, std::size_t axis,
                                    const std::string& array) const {
   for (const std::string& name : value < 0 ? free_names(length) : NameSet{}) {
-    const auto given = integers_.find(name);
-    const auto assumed = kernel_.assumptions.minimum(Affine(name));
-    if (given != integers_.end() && given->second < 0 && (!assumed || *assumed >= 0)) {
+    const auto given = integer(name);
+    const auto assumed = rules_.kernel_.assumptions.minimum(Affine(name));
+    if (given && *given < 0 && (!assumed || *assumed >= 0)) {
       throw InvalidInput("loopy.executor.negative_length",
                          fmt::format("axis {} of array '{}' would have {} = {} elements: '{}' has "
                                      "to be 0 or more, unless the kernel assumes that it may be "
@@ -255,108 +392,115 @@ void LaunchArguments::check_length(const Expr& length, std::int64_t value, std::
 }
 
 void LaunchArguments::check_arrays() {
-  for (const auto& [name, array] : arrays_) {
-    const Argument* declared = find_argument(kernel_, name);
-    const std::vector<Expr> strides = declared->strides_elements.empty()
-                                          ? c_order_strides(declared->shape)
-                                          : declared->strides_elements;
-    std::int64_t last = evaluate(declared->offset_elements, name);
-    bool is_empty = declared->shape.empty();
-    for (std::size_t axis = 0; axis < declared->shape.size(); ++axis) {
-      const std::int64_t length = evaluate(declared->shape[axis], name);
-      check_length(declared->shape[axis], length, axis, name);
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    if (!arrays_[i]) {
+      continue;
+    }
+    const Memory& array = *arrays_[i];
+    const std::string& name = rules_.names_[i];
+    const ArgumentRules::Form& form = rules_.forms_[i];
+    const Argument& declared = rules_.kernel_.arguments[i];
+    std::int64_t last = evaluate(*form.offset, declared.offset_elements, name);
+    bool is_empty = form.shape.empty();
+    for (std::size_t axis = 0; axis < form.shape.size(); ++axis) {
+      const std::int64_t length = evaluate(form.shape[axis], declared.shape[axis], name);
+      check_length(declared.shape[axis], length, axis, name);
       is_empty = is_empty || length <= 0;
-      if (!array.shape.empty() && array.shape[axis] != length) {
+      if (!array.shape->empty() && (*array.shape)[axis] != length) {
         throw InvalidInput(
             "loopy.executor.shape_mismatch",
             fmt::format("axis {} of array '{}' has {} elements, but {} = {} are "
                         "asked for",
-                        axis, name, array.shape[axis], to_string(declared->shape[axis]), length));
+                        axis, name, (*array.shape)[axis], to_string(declared.shape[axis]), length));
       }
       std::int64_t above = 0;
-      if (!is_empty && (__builtin_mul_overflow(length - 1, evaluate(strides[axis], name), &above) ||
-                        __builtin_add_overflow(last, above, &last))) {
+      if (!is_empty &&
+          (__builtin_mul_overflow(length - 1,
+                                  evaluate(form.strides[axis], form.strides_elements[axis], name),
+                                  &above) ||
+           __builtin_add_overflow(last, above, &last))) {
         fail_size(name, "the place of its last element");
       }
     }
     if (!is_empty && static_cast<std::int64_t>(array.count) <= last) {
       throw InvalidInput("loopy.executor.array_too_short",
                          fmt::format("array '{}' has {} elements, but kernel '{}' needs {}", name,
-                                     array.count, kernel_.name, last + 1));
+                                     array.count, rules_.kernel_.name, last + 1));
     }
     fits_32_bits_ = fits_32_bits_ && last < most_of_32_bits;
   }
-  for (const auto& [name, value] : integers_) {
-    const Argument* declared = find_argument(kernel_, name);
-    const bool is_narrow = declared != nullptr && declared->type == cgen::i32;
+  for (std::size_t i = 0; i < integers_.size(); ++i) {
+    if (!integers_[i]) {
+      continue;
+    }
+    const std::int64_t value = *integers_[i];
+    const bool is_narrow = i < rules_.forms_.size() && rules_.forms_[i].is_narrow;
     fits_32_bits_ = fits_32_bits_ && value < most_of_32_bits;
     if (is_narrow && (value > INT32_MAX || value < INT32_MIN)) {
       throw InvalidInput("loopy.executor.argument_type",
                          fmt::format("'{}' is {}, beyond the 32 bits of its type: declare it as "
                                      "i64",
-                                     name, value));
+                                     rules_.names_[i], value));
     }
   }
 }
 
 /// `0 <= i < 2*n` reaches beyond 32 bits where n itself does not.
 void LaunchArguments::check_loops() {
-  for (const Domain& domain : kernel_.domains) {
-    for (const Constraint& each : domain.constraints.constraints()) {
-      std::int64_t bound = each.expr.constant();
-      for (const Affine::Term& term : each.expr.terms()) {
-        const auto known = integers_.find(term.name);
-        std::int64_t reach = 0;
-        if (known != integers_.end() &&
-            (__builtin_mul_overflow(term.coefficient, known->second, &reach) ||
-             __builtin_add_overflow(bound, reach, &bound))) {
-          bound = INT64_MAX;
-          break;
-        }
+  for (const ArgumentRules::Bound& each : rules_.bounds_) {
+    std::int64_t bound = each.constant;
+    for (const auto& [number, coefficient] : each.terms) {
+      std::int64_t reach = 0;
+      if (integers_[number] && (__builtin_mul_overflow(coefficient, *integers_[number], &reach) ||
+                                __builtin_add_overflow(bound, reach, &bound))) {
+        bound = INT64_MAX;
+        break;
       }
-      fits_32_bits_ = fits_32_bits_ && bound < most_of_32_bits && bound > -most_of_32_bits;
     }
+    fits_32_bits_ = fits_32_bits_ && bound < most_of_32_bits && bound > -most_of_32_bits;
   }
 }
 
-std::size_t LaunchArguments::count_of(const KernelParameter& temporary) const {
-  const std::int64_t count = evaluate(*temporary.temporary_count, temporary.name);
-  if (count > INT64_MAX / size_bytes(temporary.type)) {
-    fail_size(temporary.name, fmt::format("the size of its {} elements in bytes", count));
+std::size_t LaunchArguments::count_of(const CallParameter& temporary) const {
+  const KernelParameter& parameter = temporary.parameter;
+  const std::int64_t count = evaluate(*temporary.count, *parameter.temporary_count, parameter.name);
+  if (count > INT64_MAX / size_bytes(parameter.type)) {
+    fail_size(parameter.name, fmt::format("the size of its {} elements in bytes", count));
   }
   return static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
 }
 
 runtime::ArgumentPack LaunchArguments::pack(
-    const std::vector<KernelParameter>& parameters,
-    const std::map<std::string, runtime::DeviceAddress>& temporaries) const {
+    const std::vector<CallParameter>& parameters,
+    const std::vector<runtime::DeviceAddress>& temporaries) const {
   runtime::ArgumentPack result;
-  for (const KernelParameter& parameter : parameters) {
-    if (parameter.temporary_count) {
-      result.add(temporaries.at(parameter.name));
+  result.reserve(parameters.size());
+  auto temporary = temporaries.begin();
+  for (const CallParameter& each : parameters) {
+    const KernelParameter& parameter = each.parameter;
+    if (!each.argument) {
+      result.add(*temporary++);
       continue;
     }
     if (parameter.is_array) {
-      const NamedArgument::Array& array = arrays_.at(parameter.name);
+      const Memory& array = *arrays_[*each.argument];
       if (array.address % static_cast<runtime::DeviceAddress>(parameter.align_bytes) != 0) {
         throw InvalidInput("loopy.executor.misaligned_array",
                            fmt::format("array '{}' does not begin at a multiple of {} bytes, and "
                                        "kernel '{}' reads or writes it by vectors",
-                                       parameter.name, parameter.align_bytes, kernel_.name));
+                                       parameter.name, parameter.align_bytes, rules_.kernel_.name));
       }
       result.add(array.address);
       continue;
     }
-    const cgen::ScalarKind kind = *cgen::scalar_kind(number_type(parameter.type));
-    const auto real = reals_.find(parameter.name);
+    const auto& real = reals_[*each.argument];
+    const auto& integer = integers_[*each.argument];
     if (is<cgen::Complex>(parameter.type)) {
-      add_real(
-          result, kind,
-          real == reals_.end() ? static_cast<double>(integers_.at(parameter.name)) : real->second);
-    } else if (real == reals_.end()) {
-      add_integer(result, kind, integers_.at(parameter.name));
+      add_real(result, each.kind, real ? *real : static_cast<double>(*integer));
+    } else if (!real) {
+      add_integer(result, each.kind, *integer);
     } else {
-      add_real(result, kind, real->second.real());
+      add_real(result, each.kind, real->real());
     }
   }
   return result;

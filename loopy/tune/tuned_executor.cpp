@@ -19,6 +19,7 @@ struct TunedExecutor::State {
   runtime::Device device;
   TunedExecutorOptions options;
   Executor described;
+  ArgumentRules rules{described.kernel(), device};
   std::mutex mutex{};  // of choices
   std::map<IntegerValues, Choice> choices{};
 
@@ -122,14 +123,9 @@ const TunedExecutor::Choice& TunedExecutor::choice(const IntegerValues& sizes) c
 
 void TunedExecutor::operator()(runtime::StreamRef stream,
                                const std::vector<NamedArgument>& arguments) const {
-  const LaunchArguments checked(state_->described.kernel(), state_->device, arguments);
-  IntegerValues sizes;
-  for (const std::string& name : parameters(state_->kernel)) {
-    const auto found = checked.integers().find(name);
-    if (found != checked.integers().end()) {
-      sizes[name] = found->second;
-    }
-  }
+  IntegerValues sizes = LaunchArguments(state_->rules, arguments).named_integers();
+  const NameSet names = parameters(state_->kernel);
+  std::erase_if(sizes, [&](const auto& each) { return names.count(each.first) == 0; });
   // the sizes are numbers in the kernel that runs
   std::vector<NamedArgument> others;
   for (const NamedArgument& each : arguments) {

@@ -1,10 +1,12 @@
 #include "rtcg/loopy/execute/executor.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -65,6 +67,69 @@ TEST(Executor, RefusesArgumentsThatDoNotFit) {
                (twice({arg("a", twice.a, {5}), arg("out", twice.out, {5}), factor}), 0));
   EXPECT_ERROR("loopy.executor.assumption",
                (twice({arg("a", twice.a, {1}), arg("out", twice.out, {1}), factor}), 0));
+}
+
+TEST(Executor, TakesValuesInTheOrderOfItsArguments) {
+  const Twice twice;
+  const auto run = [&](const std::vector<NamedArgument::Value>& values) {
+    twice.executor.run_in_order(twice.device.default_stream(), values);
+    return twice.out.to_vector();
+  };
+  std::map<std::string, NamedArgument::Value> named = {{"a", arg("a", twice.a).value},
+                                                       {"out", arg("out", twice.out).value},
+                                                       {"factor", 2.0},
+                                                       {"n", std::int64_t{3}}};
+  const auto in_order = [&] {
+    std::vector<NamedArgument::Value> values;
+    for (const Argument& each : twice.executor.kernel().arguments) {
+      values.push_back(named.at(each.name));
+    }
+    return values;
+  };
+  EXPECT_EQ(run(in_order()), (std::vector<float>{2, 4, 6, -1}));
+  named["n"] = std::int64_t{4};
+  named["factor"] = std::int64_t{3};
+  EXPECT_EQ(run(in_order()), (std::vector<float>{3, 6, 9, 12}));
+  std::vector<NamedArgument::Value> too_few = in_order();
+  too_few.pop_back();
+  EXPECT_ERROR("loopy.executor.argument_count", run(too_few));
+  named["n"] = std::int64_t{5};
+  EXPECT_ERROR("loopy.executor.array_too_short", run(in_order()));
+}
+
+// With a temporary in global memory, two launches, and a loop of the host around them.
+TEST(Executor, RunsSeveralLaunchesInOrder) {
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[t, i, j]: 0 <= t < steps and 0 <= i, j < n}",
+                               "for t\n"
+                               "  <f32> half[i] = (a[i] + t)/2\n"
+                               "  ... gbarrier\n"
+                               "  a[j] = half[n - 1 - j] + t\n"
+                               "end",
+                               {.arguments = "a: f32[n]; steps, n: i32", .assumptions = "n >= 1"}),
+                   "set_temporary_address_space([half], global)");
+  const Device device = Device::host();
+  const Executor executor(kernel, device);
+  const auto run = [&](bool is_in_order) {
+    const Buffer<float> a(device, std::vector<float>{1, 2, 3, 4});
+    const std::vector<NamedArgument::Value> values = {arg("a", a).value, std::int64_t{3},
+                                                      std::int64_t{4}};
+    if (is_in_order) {
+      executor.run_in_order(device.default_stream(), values);
+    } else {
+      executor(device.default_stream(), {arg("a", a), arg("steps", 3)});
+    }
+    return a.to_vector();
+  };
+  std::vector<float> expected = {1, 2, 3, 4};
+  for (int t = 0; t < 3; ++t) {
+    std::reverse(expected.begin(), expected.end());
+    for (float& each : expected) {
+      each = (each + static_cast<float>(t)) / 2 + static_cast<float>(t);
+    }
+  }
+  EXPECT_EQ(run(true), expected);
+  EXPECT_EQ(run(false), expected);
 }
 
 TEST(Executor, RefusesNegativeLengthsThatNobodyAssumes) {
