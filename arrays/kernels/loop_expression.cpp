@@ -151,7 +151,16 @@ class Maker {
       result_.sizes.emplace(name, value);
     }
     for (const auto& [name, value] : result_.sizes) {
-      maker.add_number(name, value > INT32_MAX ? cgen::i64 : cgen::i32, 1);
+      maker.add_number(name, size_type(value), 1);
+    }
+    for (const auto& [value, name] : steps_) {
+      result_.sizes.emplace(name, value);
+      maker.add_number(name, size_type(value), 2);
+      maker.assume_multiple(name, value % 4 == 0 ? 4 : value % 2 == 0 ? 2 : 1);
+    }
+    for (const auto& [value, name] : places_) {
+      result_.sizes.emplace(name, value);
+      maker.add_number(name, size_type(value), 0);
     }
     for (const LoopExpression::Number& number : result_.numbers) {
       maker.add_number(number.name, value_type(number.dtype));
@@ -220,6 +229,29 @@ class Maker {
     return loopy::Name{found->second};
   }
 
+  static cgen::Type size_type(std::int64_t value) {
+    return value > INT32_MAX ? cgen::i64 : cgen::i32;
+  }
+
+  /// A step in memory, in elements: a parameter, so that one kernel is for all layouts.
+  Expr step(std::int64_t value) {
+    if (value == 0 || value == 1) {
+      return value;
+    }
+    if (value < 0) {
+      return -step(-value);
+    }
+    return loopy::Name{steps_.emplace(value, fmt::format("s{}", steps_.size())).first->second};
+  }
+
+  /// Where in its memory an array begins, in elements.
+  Expr place(std::int64_t value) {
+    if (value == 0) {
+      return 0;
+    }
+    return loopy::Name{places_.emplace(value, fmt::format("p{}", places_.size())).first->second};
+  }
+
   Expr argument_for(double value, DType dtype) {
     auto& numbers = result_.numbers;
     auto found = std::find_if(numbers.begin(), numbers.end(), [&](const auto& each) {
@@ -274,11 +306,11 @@ class Maker {
       const auto& storage = leaf.array->storage();
       const auto count = static_cast<std::int64_t>(storage->size_bytes() / size_bytes(leaf.dtype));
       const std::size_t number = number_of(AnyArray(leaf.dtype, make_layout({count}), storage));
-      Expr place = layout.offset;
+      Expr element = place(layout.offset);
       for (int axis = 0; axis < layout.axes(); ++axis) {
-        place = place + index_at(index, axis) * layout.strides[axis];
+        element = element + index_at(index, axis) * step(layout.strides[axis]);
       }
-      return loopy::LinearAccess{fmt::format("in{}", number), place + *further};
+      return loopy::LinearAccess{fmt::format("in{}", number), element + *further};
     }
     const std::size_t number = number_of(*leaf.array);
     const View view(layout);
@@ -299,7 +331,7 @@ class Maker {
     for (std::size_t i = 0; i < operand.lowest.size(); ++i) {
       shape.push_back(length(operand.view.lengths[i]) + (operand.highest[i] - operand.lowest[i]));
       if (!operand.is_in_c_order()) {
-        strides.emplace_back(operand.view.steps[i]);
+        strides.push_back(step(operand.view.steps[i]));
       }
     }
     if (shape.empty()) {
@@ -316,6 +348,8 @@ class Maker {
   std::map<std::pair<int, std::int64_t>, std::string> loops_;  // by axis and length
   std::vector<Operand> operands_;
   std::map<std::int64_t, std::string> lengths_;
+  std::map<std::int64_t, std::string> steps_;
+  std::map<std::int64_t, std::string> places_;
 };
 
 }  // namespace

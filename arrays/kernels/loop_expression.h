@@ -24,8 +24,9 @@ struct LoopExpression {
   /// `out[i0, i1] = ...` for each element of the result, with a loop for each axis that is longer
   /// than 1. Axes of one length have one parameter, `n0`, `n1`, ... The arrays `in0`, `in1`, ...
   /// are as they are in memory: a transposed one has transposed indices, a broadcast one fewer of
-  /// them, a slice has strides; overlapping slices of an array are one array. C++ numbers are
-  /// constants, and short vectors have one more axis. Reductions within the expression are
+  /// them, a slice has strides, which are parameters `s0`, `s1`, ...; overlapping slices of an
+  /// array are one array. What is gathered from begins at a parameter `p0`, `p1`, ... C++ numbers
+  /// are constants, and short vectors have one more axis. Reductions within the expression are
   /// statements of their own, and what the loop engine has no operation for is a function of the
   /// kernel.
   loopy::Kernel kernel{};

@@ -478,6 +478,12 @@ void LoopKernelMaker::add_number(const std::string& name, const cgen::Type& type
   }
 }
 
+void LoopKernelMaker::assume_multiple(const std::string& number, std::int64_t factor) {
+  if (factor > 1) {
+    kernel_.assumptions.add(loopy::Congruence{loopy::Affine(number), factor});
+  }
+}
+
 void LoopKernelMaker::add_loop(const std::string& iname, const Expr& length) {
   const auto* name = get_if<loopy::Name>(length);
   const loopy::Affine end = name != nullptr ? loopy::Affine(name->name)

@@ -53,6 +53,7 @@ class LoopKernelMaker {
   /// A scalar argument of at least `least`, which is only stated of lengths.
   void add_number(const std::string& name, const cgen::Type& type,
                   std::optional<std::int64_t> least = {});
+  void assume_multiple(const std::string& number, std::int64_t factor);
   /// `for 0 <= iname < length`
   void add_loop(const std::string& iname, const loopy::Expr& length);
   /// `for 0 <= iname <= last`, or `< last`: the elements of a scan up to those of a loop.

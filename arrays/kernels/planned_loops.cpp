@@ -168,22 +168,28 @@ std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
 
 ReadyLoops::ReadyLoops(const LoopExpression& loops, const AnyArray& out,
                        const LoopOperands& operands, runtime::StreamRef stream,
-                       const LoopWishes& wishes)
-    : arguments_(loops.arguments(loops.kernel, {out}, stream)),
-      planned_(planned_loops(loops.kernel, loops.sizes, arguments_, stream.device(), wishes)) {
+                       const LoopWishes& wishes) {
+  const std::vector<loopy::NamedArgument> given = loops.arguments(loops.kernel, {out}, stream);
+  planned_ = planned_loops(loops.kernel, loops.sizes, given, stream.device(), wishes);
   const auto& storages = operands.storages;
-  const auto add = [&](const std::shared_ptr<Storage>& storage) {
-    const auto found = std::find(storages.begin(), storages.end(), storage);
-    const auto& array = std::get<loopy::NamedArgument::Array>(arguments_[places_.size()].value);
-    places_.push_back(
-        {static_cast<std::size_t>(found - storages.begin()), array.address - storage->address()});
+  const auto place_of = [&](std::size_t argument, const AnyArray& array) {
+    const auto found = std::find(storages.begin(), storages.end(), array.storage());
+    const auto& memory = std::get<loopy::NamedArgument::Array>(values_[argument]);
+    return Place{argument, static_cast<std::size_t>(found - storages.begin()),
+                 memory.address - array.storage()->address()};
   };
-  for (const auto& [name, array] : loops.arrays) {
-    add(array.storage());
-  }
-  add(out.storage());
-  for (const LoopExpression::Number& number : loops.numbers) {
-    numbers_.push_back(place_of_number(operands.numbers, number.dtype, number.value));
+  for (const loopy::Argument& argument : planned_.kernel->kernel().arguments) {
+    const auto is_it = [&](const auto& each) { return each.name == argument.name; };
+    const std::size_t place = values_.size();
+    values_.push_back(std::find_if(given.begin(), given.end(), is_it)->value);
+    const auto array = std::find_if(loops.arrays.begin(), loops.arrays.end(),
+                                    [&](const auto& each) { return each.first == argument.name; });
+    const auto number = std::find_if(loops.numbers.begin(), loops.numbers.end(), is_it);
+    if (argument.is_array) {
+      places_.push_back(place_of(place, array != loops.arrays.end() ? array->second : out));
+    } else if (number != loops.numbers.end()) {
+      numbers_.push_back({place, place_of_number(operands.numbers, number->dtype, number->value)});
+    }
   }
 }
 
@@ -193,19 +199,18 @@ void ReadyLoops::run(runtime::StreamRef stream, const LoopOperands& operands,
     storage->use_on(stream);
   }
   out.storage()->use_on(stream);
-  std::vector<loopy::NamedArgument> arguments = arguments_;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const Place& place = places_[i];
+  std::vector<loopy::NamedArgument::Value> values = values_;
+  for (const Place& place : places_) {
     const Storage& storage = place.storage < operands.storages.size()
                                  ? *operands.storages[place.storage]
                                  : *out.storage();
-    std::get<loopy::NamedArgument::Array>(arguments[i].value).address =
+    std::get<loopy::NamedArgument::Array>(values[place.argument]).address =
         storage.address() + place.offset_bytes;
   }
-  for (std::size_t i = 0; i < numbers_.size(); ++i) {
-    arguments[places_.size() + i].value = operands.numbers[numbers_[i]].value.value.real();
+  for (const NumberPlace& place : numbers_) {
+    values[place.argument] = operands.numbers[place.number].value.value.real();
   }
-  (*planned_.kernel)(stream, arguments);
+  planned_.kernel->run_in_order(stream, values);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -71,14 +71,19 @@ class ReadyLoops {
 
  private:
   struct Place {
+    std::size_t argument;
     std::size_t storage;  ///< one beyond the last: the result's
     std::uint64_t offset_bytes;
   };
+  struct NumberPlace {
+    std::size_t argument;
+    std::size_t number;  ///< of the operands
+  };
 
-  std::vector<loopy::NamedArgument> arguments_;  // the arrays first
   PlannedLoops planned_;
-  std::vector<Place> places_;         // of each array
-  std::vector<std::size_t> numbers_;  // of each that is an argument; these follow the arrays
+  std::vector<loopy::NamedArgument::Value> values_;  // of the kernel's arguments
+  std::vector<Place> places_;                        // of the arrays
+  std::vector<NumberPlace> numbers_;                 // of those that are arguments
 };
 
 }  // namespace rtcg::arrays::detail

@@ -7,7 +7,9 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/functions.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "tests/support/expect_error.h"
@@ -94,6 +96,39 @@ TEST(LoopExpression, ReadsArraysAsTheyAre) {
   expect_same_loops(gather(data.x, 59 - 2 * places) +
                     gather(data.x(whole, Slice{{}, {}, -1}), 0 * places));
   expect_same_loops(broadcast_to(data.row(3), {2, 2}) + indices({2, 2}));
+}
+
+// What a slice is cut out of changes numbers that the kernel gets, not the kernel.
+TEST(LoopExpression, HasStridesAndBeginningsAsParameters) {
+  const StreamScope scope(runtime::Device::find("host").default_stream());
+  const auto loops_of = [](std::int64_t columns, std::int64_t first) {
+    const auto x = arange<float>(6 * columns).reshape({6, columns});
+    const auto part = x(Slice{{}, {}, 2}, Slice{first, first + 5});
+    const Expression expression = part + gather(part, indices({3, 5}) % 4);
+    expect_same_loops(expression, 0);
+    return as_loop_kernel(expression);
+  };
+  const LoopExpression loops = loops_of(10, 2);
+  const std::string text = to_string(loops.kernel);
+  EXPECT_NE(text.find("in0: f32[n0, n1]  {strides=[s0, 1]}"), std::string::npos) << text;
+  EXPECT_EQ(loops.sizes.at("s0"), 20);
+  EXPECT_EQ(loops.sizes.at("p0"), 2);
+  EXPECT_EQ(loops_of(14, 4).sizes.at("s0"), 28);
+  // a multiple of 4 remains one, as vectors need it
+  const auto rows_of = [](std::int64_t columns) {
+    const auto x = arange<float>(6 * columns).reshape({6, columns});
+    return as_loop_kernel(2 * x(whole, Slice{{}, 64}));
+  };
+  const std::string aligned = to_string(rows_of(68).kernel);
+  EXPECT_EQ(aligned, to_string(rows_of(1000).kernel));
+  EXPECT_NE(aligned, to_string(rows_of(70).kernel));
+  const auto cuda_text = [&](std::int64_t columns) {
+    return loopy::generate_text(
+        apply(rows_of(columns).kernel, loopy::parse_slicing("i0: g.1; i1: g.0 l.0*16 vec*4")),
+        loopy::Target::cuda);
+  };
+  EXPECT_NE(cuda_text(68).find("float4"), std::string::npos) << cuda_text(68);
+  EXPECT_EQ(cuda_text(70).find("float4"), std::string::npos);
 }
 
 TEST(LoopExpression, ComputesAsKernelsOfArraysDo) {

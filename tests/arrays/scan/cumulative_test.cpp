@@ -262,6 +262,23 @@ TEST(Cumulative, IsOneKernelWithoutWaiting) {
   });
 }
 
+TEST(Cumulative, OfColumnsOfAnyWidthIsOneKernel) {
+  testing::on_every_watched_device([](testing::WatchedBackend& watched) {
+    const runtime::Stream stream{runtime::Device(watched)};
+    const StreamScope scope(stream);
+    const auto last_sum = [&](std::int64_t columns) {
+      const Array<float> x = ones<float>({2000, columns});
+      static_cast<void>(watched.take_calls());
+      const Array<float> sums(cumulative_sum(x(whole, 3)));
+      const auto calls = watched.take_calls();
+      EXPECT_EQ(sums(1999).item(), 2000);
+      return testing::count_of(calls, {"load"});
+    };
+    static_cast<void>(last_sum(8));
+    EXPECT_EQ(last_sum(12), 0);
+  });
+}
+
 TEST(Cumulative, ShowsItsKernelAndPlan) {
   on_every_device([] {
     const Array<float> x = zeros<float>({6, 5000});
