@@ -50,7 +50,8 @@ class StabilisedGradients {
       breaks_down_ = false;
       const bool is_done = notes_.run(
           most, [this](int number) { step(number); },
-          [this](const detail::IterationNotes::Batch& batch) { return look_at(batch); });
+          [this](const detail::IterationNotes::Batch& batch) { return look_at(batch); },
+          detail::replay_of(a_, options_));
       most -= solution_.iterations() - before;
       if (!is_done || !breaks_down_) {
         return is_done;

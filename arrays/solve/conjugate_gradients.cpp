@@ -33,7 +33,8 @@ class ConjugateGradients {
       begin();
       return notes_.run(
           most, [this](int number) { step(number); },
-          [this](const detail::IterationNotes::Batch& batch) { return look_at(batch); });
+          [this](const detail::IterationNotes::Batch& batch) { return look_at(batch); },
+          detail::replay_of(a_, options_));
     });
   }
 

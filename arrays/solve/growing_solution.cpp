@@ -112,6 +112,12 @@ Solution GrowingSolution::solve(const std::function<bool(std::int64_t)>& run) {
   throw_not_converged(iterations_, options_, std::move(history_));
 }
 
+IterationNotes::Replay replay_of(const LinearOperator& a, const SolveOptions& options) {
+  const bool is_repeatable =
+      a.is_repeatable() && options.preconditioner.is_repeatable() && !options.product;
+  return is_repeatable ? IterationNotes::Replay::where_possible : IterationNotes::Replay::never;
+}
+
 Solution solution_of_nothing(const AnyArray& b) {
   return {b.copy(), 0, 0, {0}};
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "rtcg/arrays/solve/iteration_notes.h"
 #include "rtcg/arrays/solve/solve.h"
 
 namespace rtcg::arrays::detail {
@@ -53,6 +54,10 @@ class GrowingSolution {
   std::int64_t iterations_ = 0;
   std::vector<double> history_{};
 };
+
+/// Whether graphs may repeat the iterations of a method.
+[[nodiscard]] IterationNotes::Replay replay_of(const LinearOperator& a,
+                                               const SolveOptions& options);
 
 /// Of no equations.
 [[nodiscard]] Solution solution_of_nothing(const AnyArray& b);

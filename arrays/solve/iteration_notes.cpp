@@ -7,6 +7,7 @@
 #include "rtcg/arrays/interop/transfer.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/graph.h"
 
 namespace rtcg::arrays::detail {
 
@@ -39,16 +40,29 @@ AnyArray IterationNotes::at(int kind, int step) const {
 }
 
 bool IterationNotes::run(std::int64_t most, const std::function<void(int)>& step,
-                         const std::function<bool(const Batch&)>& is_done) {
+                         const std::function<bool(const Batch&)>& is_done, Replay replay) {
   // a processor that computes itself has nothing to do while the host looks
   const std::size_t ahead = stream_.device().info().is_cpu ? 0 : 1;
   submitted_ = 0;
   read_ = 0;
   std::int64_t iterations = 0;
+  std::optional<runtime::Graph> graph;
+  const bool may_replay = replay == Replay::where_possible && can_replay();
   do {
     const int steps = static_cast<int>(std::min<std::int64_t>(every_, most - iterations));
-    for (int number = 0; number < steps; ++number) {
-      step(number);
+    const auto run_steps = [&] {
+      for (int number = 0; number < steps; ++number) {
+        step(number);
+      }
+    };
+    // the first batch compiles its kernels, which cannot be part of a graph
+    if (may_replay && iterations > 0 && steps == every_) {
+      if (!graph) {
+        graph = runtime::capture(stream_, run_steps);
+      }
+      graph->launch(stream_);
+    } else {
+      run_steps();
     }
     submit_copy(steps);
     iterations += steps;
@@ -62,6 +76,14 @@ bool IterationNotes::run(std::int64_t most, const std::function<void(int)>& step
     }
   }
   return false;
+}
+
+bool IterationNotes::can_replay() const {
+  const runtime::BackendKind kind = stream_.device().info().id.kind;
+  const bool has_graphs =
+      kind == runtime::BackendKind::host ||
+      (kind == runtime::BackendKind::cuda && stream_.native_handle() != nullptr);
+  return has_graphs && every_ % 2 == 0 && !runtime::detail::is_captured(stream_);
 }
 
 void IterationNotes::submit_copy(int steps) {

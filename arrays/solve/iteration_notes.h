@@ -30,6 +30,8 @@ class IterationNotes {
   /// begins with.
   [[nodiscard]] AnyArray at(int kind, int step) const;
 
+  enum class Replay { never, where_possible };
+
   /// What the host has read of a batch.
   struct Batch {
     int steps = 0;
@@ -39,12 +41,16 @@ class IterationNotes {
   /// `most` iterations. A step reads at(kind, number) and writes at(kind, number + 1).
   ///
   /// Where the device is not the host's processor, a batch more than needed runs.
+  /// @param replay  whether batches after the first one may run as a graph, where the device has
+  ///         graphs and batches have an even number of steps: any two steps that follow each other
+  ///         must submit the same work, and do nothing else
   /// @returns whether `is_done` said so
   /// @cost    one wait a batch at most
   bool run(std::int64_t most, const std::function<void(int)>& step,
-           const std::function<bool(const Batch&)>& is_done);
+           const std::function<bool(const Batch&)>& is_done, Replay replay = Replay::never);
 
  private:
+  [[nodiscard]] bool can_replay() const;
   void submit_copy(int steps);
   [[nodiscard]] Batch read_oldest();
 

@@ -45,6 +45,7 @@ LinearOperator::LinearOperator(const AnySparseMatrix& a)
                      [a](runtime::StreamRef, const AnyArray& x, const AnyArray& y) {
                        multiply_into(a, x, y);
                      }) {
+  is_repeatable_ = true;
   if (a.entries() != 0 && detail::can_fuse_product(current_stream(a.value().stream()), a)) {
     apply_and_dot_ = [a](runtime::StreamRef stream, const AnyArray& x, const AnyArray& y,
                          const AnyArray& product) {

@@ -56,6 +56,15 @@ class LinearOperator {
 
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  /// Whether `apply` submits the same work to the stream each time and does nothing else, so that
+  /// solvers may capture iterations as a graph and repeat that. Sparse matrices are, functions are
+  /// not unless repeatable() says so.
+  [[nodiscard]] bool is_repeatable() const noexcept { return is_repeatable_; }
+  [[nodiscard]] LinearOperator repeatable(bool is_repeatable = true) const {
+    LinearOperator result = *this;
+    result.is_repeatable_ = is_repeatable;
+    return result;
+  }
   /// y = A x.
   void apply(runtime::StreamRef stream, const AnyArray& x, const AnyArray& y) const {
     apply_(stream, x, y);
@@ -69,6 +78,7 @@ class LinearOperator {
   DType dtype_;
   Apply apply_;
   ApplyAndDot apply_and_dot_;
+  bool is_repeatable_ = false;
 };
 
 }  // namespace rtcg::arrays

@@ -253,7 +253,8 @@ Preconditioner block_jacobi(const AnySparseMatrix& a, int size) {
   return LinearOperator(a.rows(), a.dtype(),
                         [blocks](runtime::StreamRef on, const AnyArray& r, const AnyArray& z) {
                           detail::multiply_blocks(on, blocks, r, z);
-                        });
+                        })
+      .repeatable();
 }
 
 Preconditioner chebyshev_polynomial(const LinearOperator& a, const ChebyshevOptions& options,
@@ -269,23 +270,24 @@ Preconditioner chebyshev_polynomial(const LinearOperator& a, const ChebyshevOpti
   const ChebyshevFactors factors(smallest, largest);
   const int degree = options.degree;
   return LinearOperator(
-      a.count(), a.dtype(),
-      [a, factors, degree](runtime::StreamRef on, const AnyArray& r, const AnyArray& z) {
-        ChebyshevFactors each = factors;
-        const AnyArray rest(a.dtype(), r.shape(), on);
-        const AnyArray d(a.dtype(), r.shape(), on);
-        const AnyArray image(a.dtype(), r.shape(), on);
-        rest.assign(r);
-        d.assign(each.first() * Expression(r));
-        z.assign(d);
-        for (int step = 0; step < degree; ++step) {
-          a.apply(on, d, image);
-          rest.assign(rest - Expression(image));
-          const ChebyshevFactors::Pair pair = each.next();
-          d.assign(pair.old * Expression(d) + pair.residual * Expression(rest));
-          z.assign(z + Expression(d));
-        }
-      });
+             a.count(), a.dtype(),
+             [a, factors, degree](runtime::StreamRef on, const AnyArray& r, const AnyArray& z) {
+               ChebyshevFactors each = factors;
+               const AnyArray rest(a.dtype(), r.shape(), on);
+               const AnyArray d(a.dtype(), r.shape(), on);
+               const AnyArray image(a.dtype(), r.shape(), on);
+               rest.assign(r);
+               d.assign(each.first() * Expression(r));
+               z.assign(d);
+               for (int step = 0; step < degree; ++step) {
+                 a.apply(on, d, image);
+                 rest.assign(rest - Expression(image));
+                 const ChebyshevFactors::Pair pair = each.next();
+                 d.assign(pair.old * Expression(d) + pair.residual * Expression(rest));
+                 z.assign(z + Expression(d));
+               }
+             })
+      .repeatable(a.is_repeatable());
 }
 
 Solution chebyshev(const LinearOperator& a, const AnyArray& b,

@@ -26,6 +26,10 @@ class Preconditioner {
 
   [[nodiscard]] bool is_identity() const noexcept { return !inverse_ && !diagonal_; }
   [[nodiscard]] const std::optional<LinearOperator>& inverse() const noexcept { return inverse_; }
+  /// As LinearOperator::is_repeatable().
+  [[nodiscard]] bool is_repeatable() const noexcept {
+    return !inverse_ || inverse_->is_repeatable();
+  }
   /// z[i] = diagonal[i]*r[i], if it is one.
   [[nodiscard]] const std::optional<AnyArray>& diagonal() const noexcept { return diagonal_; }
 

@@ -123,6 +123,39 @@ TEST(ConjugateGradients, GiveTheSameWheneverTheHostLooks) {
   });
 }
 
+// Batches after the first are graphs, of sparse matrices and where nobody asks to be called.
+TEST(ConjugateGradients, RepeatIterationsAsOneGraph) {
+  testing::on_every_watched_device([](testing::WatchedBackend& watched) {
+    const runtime::Device device(watched);
+    if (device.info().id.kind == runtime::BackendKind::opencl) {
+      return;  // has no graphs
+    }
+    const runtime::Stream stream(device);
+    const StreamScope scope(stream);
+    const EigenMatrix matrix = testing::stencil(40);
+    const LinearOperator a(to_device<double>(matrix).any());
+    const Array<double> b = to_device<double>(testing::some_vector(matrix.rows()));
+    SolveOptions options{.tolerance = 1e-8};
+    const Solution plain = conjugate_gradients(a.repeatable(false), b, options);
+    ASSERT_GT(plain.iterations, 60);
+    static_cast<void>(watched.take_calls());
+    for (const int every : {20, 4, 7}) {
+      SCOPED_TRACE(every);
+      options.check_every = every;
+      const Solution found = conjugate_gradients(a, b, options);
+      const auto calls = watched.take_calls();
+      EXPECT_EQ(found.history, plain.history);
+      EXPECT_EQ(found.x.to_vector<double>(), plain.x.to_vector<double>());
+      const int graphs = testing::count_of(calls, {"launch_graph"});
+      if (every % 2 == 0) {
+        EXPECT_GE(graphs, plain.iterations / every - 1);
+      } else {
+        EXPECT_EQ(graphs, 0);
+      }
+    }
+  });
+}
+
 TEST(ConjugateGradients, WaitOnceInTwentyIterations) {
   testing::on_every_watched_device([](testing::WatchedBackend& watched) {
     const runtime::Device device(watched);

@@ -137,6 +137,14 @@ class WatchedBackend : public runtime::Backend {
     note("call_host", stream);
     real_.call_host(stream, function, data);
   }
+  void begin_capture(Stream stream) override { real_.begin_capture(stream); }
+  [[nodiscard]] Graph end_capture(Stream stream) override { return real_.end_capture(stream); }
+  void drop_capture(Stream stream) noexcept override { real_.drop_capture(stream); }
+  void launch_graph(Stream stream, Graph graph) override {
+    note("launch_graph", stream);
+    real_.launch_graph(stream, graph);
+  }
+  void destroy_graph(Graph graph) noexcept override { real_.destroy_graph(graph); }
   [[nodiscard]] int blocks_per_multiprocessor(Kernel kernel, int block_threads,
                                               std::size_t shared_bytes) override {
     return real_.blocks_per_multiprocessor(kernel, block_threads, shared_bytes);
