@@ -11,11 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/scan/selecting_call.h"
 #include "rtcg/arrays/scan/words.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/create/make_kernel.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -23,38 +22,30 @@ namespace {
 /// What goes where the mask is not 0: elements, these and the others elsewhere, or places.
 enum class Selected { elements, both, places };
 
-loopy::Kernel selecting_kernel(Selected what, DType word, bool is_long) {
-  const char* const place = is_long ? "i64" : "i32";
-  loopy::KernelOptions options;
-  options.name = what == Selected::both ? "partition" : "copy_if";
-  options.arguments =
-      fmt::format("mask: u8[n]; {0}selected: {1}[n]; {2}count: i64[1]; n: i32",
-                  what == Selected::places ? "" : fmt::format("x: {}[n]; ", name(word)), name(word),
-                  what == Selected::both ? fmt::format("rejected: {}[n]; ", name(word)) : "");
-  options.assumptions = "n >= 1";
-  std::string statements = fmt::format("<{0}> place = scan(sum, j, cast({0}, mask[j]))\n", place);
-  statements += what == Selected::places
-                    ? "selected[place - 1] = i {disjoint, if=mask[i] > 0}\n"
-                    : "selected[place - 1] = x[i] {disjoint, if=mask[i] > 0}\n";
-  if (what == Selected::both) {
-    statements += "rejected[i - place] = x[i] {disjoint, if=mask[i] == 0}\n";
-  }
-  statements += "count[0] = place {if=i == n - 1}";
-  return loopy::make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j <= i}", statements, options);
-}
-
 /// Made once for each size of elements.
-const detail::LoopCall& selection(Selected what, DType word, bool is_long) {
+const detail::SelectingCall& selection(Selected what, DType word, bool is_long) {
   using Key = std::tuple<Selected, DType, bool>;
   static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<Key, std::unique_ptr<const detail::LoopCall>>;
+  static auto& made = *new std::map<Key, std::unique_ptr<const detail::SelectingCall>>;
   const std::lock_guard lock(mutex);
-  auto& kernel = made[{what, word, is_long}];
-  if (!kernel) {
-    kernel = std::make_unique<const detail::LoopCall>(selecting_kernel(what, word, is_long),
-                                                      detail::LoopWishes{});
+  auto& call = made[{what, word, is_long}];
+  if (!call) {
+    const std::string value =
+        what == Selected::places ? fmt::format("cast({}, @)", name(word)) : "x[@]";
+    detail::SelectionForm form{.name = what == Selected::both ? "partition" : "copy_if",
+                               .arguments = "mask: u8[n]",
+                               .is_chosen = "cast(i32, mask[@] > 0)",
+                               .outputs = {{"selected", word, word, value}},
+                               .is_long = is_long};
+    if (what != Selected::places) {
+      form.arguments += fmt::format("; x: {}[n]", name(word));
+    }
+    if (what == Selected::both) {
+      form.rejected = {"rejected", word, word, value};
+    }
+    call = std::make_unique<const detail::SelectingCall>(std::move(form));
   }
-  return *kernel;
+  return *call;
 }
 
 void check_mask_of(const AnyArray& array, const Expression& mask) {
@@ -89,7 +80,7 @@ void run_selection(Selected what, const AnyArray& mask, const AnyArray* words,
   }
   arrays.emplace_back("count", found.any().reshape(1));
   selection(what, selected.dtype(), mask.count() > INT32_MAX)
-      .run(current_stream(mask.stream()), arrays, {{"n", mask.count()}});
+      .run(current_stream(mask.stream()), arrays, mask.count(), true);
 }
 
 CountedElements places_in(const AnyArray& mask) {

@@ -17,7 +17,8 @@ namespace rtcg::arrays {
 ///
 /// @shape array  one axis
 /// @throws InvalidInput  arrays.runs.shape: several axes; arrays.expression.vector: short vectors
-/// @cost   as copy_if()
+/// @cost   one launch, three if several blocks of an OpenCL device or of the host share it; complex
+///         numbers and halves as copy_if()
 /// @source PyOpenCL `unique`
 [[nodiscard]] CountedElements unique(const AnyArray& array);
 
@@ -30,7 +31,7 @@ struct CountedPairs {
 ///
 /// @shape keys, values  one axis, of equal length
 /// @throws InvalidInput  arrays.runs.shape; as unique()
-/// @cost   as unique(), and one launch
+/// @cost   as copy_if(), and two launches
 [[nodiscard]] CountedPairs unique_by_key(const AnyArray& keys, const AnyArray& values);
 
 /// An element of each run, and how many elements it has, in i64: `keys` and `values`.
@@ -38,7 +39,7 @@ struct CountedPairs {
 ///     run_length_encode({7, 7, 7, 5})  // 7, 5 and 3, 1
 ///
 /// @throws InvalidInput  as unique()
-/// @cost   as unique_by_key(), and one launch
+/// @cost   as unique()
 [[nodiscard]] CountedPairs run_length_encode(const AnyArray& array);
 
 /// The values of each run of equal keys, combined.
@@ -47,7 +48,8 @@ struct CountedPairs {
 ///
 /// @param options  only the type of sums counts
 /// @throws InvalidInput  arrays.runs.shape; as scan_by_key()
-/// @cost   as scan_by_key() and unique_by_key()
+/// @cost   as unique(), and one launch for values that are no array of that type; sums and products
+///         of floating types three launches, so that they are the same each time
 [[nodiscard]] CountedPairs reduce_by_key(ScanOp op, const AnyArray& keys, const Expression& values,
                                          const CumulativeOptions& options = {});
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/symbolic/scan.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 
@@ -23,6 +25,28 @@ bool has_items_along(const Kernel& kernel, const Instruction& instruction,
   });
 }
 
+/// Whether the statement scans elements of which each thread along the iname has several.
+bool scans_items_along(const Kernel& kernel, const Instruction& instruction,
+                       const std::string& iname) {
+  bool is_any = false;
+  for_each_expression(instruction, [&](const Expr& expr) {
+    walk(expr, [&](const Expr& part) {
+      const Reduction* reduction = as_scan(part);
+      const Domain* home =
+          reduction != nullptr ? find_home_domain(kernel, reduction->inames.front()) : nullptr;
+      if (home != nullptr) {
+        const auto& constraints = home->constraints.constraints();
+        is_any = is_any ||
+                 std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& each) {
+                   return each.expr.coefficient(iname) > 1;
+                 });
+      }
+      return !is_any;
+    });
+  });
+  return is_any;
+}
+
 }  // namespace
 
 Kernel exchange_items(Kernel kernel, std::string_view iname) {
@@ -38,7 +62,8 @@ Kernel exchange_items(Kernel kernel, std::string_view iname) {
   }
   bool is_any = false;
   for (Instruction& each : kernel.instructions) {
-    if (each.within_inames.count(name) != 0 && has_items_along(kernel, each, name)) {
+    if (each.within_inames.count(name) != 0 &&
+        (has_items_along(kernel, each, name) || scans_items_along(kernel, each, name))) {
       each.exchanges_items = true;
       is_any = true;
     }

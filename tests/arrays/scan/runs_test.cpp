@@ -56,6 +56,55 @@ TEST(Runs, AreThoseOfTheStandardLibrary) {
   });
 }
 
+template <class Key, class T>
+void check_totals(ScanOp op, std::int64_t count, std::int64_t longest) {
+  std::mt19937 random(static_cast<unsigned>(count + longest));
+  std::vector<Key> keys;
+  std::vector<T> values;
+  std::vector<Key> expected_keys;
+  std::vector<T> expected;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool goes_on = i != 0 && static_cast<std::int64_t>(random() % 1000) * longest > 1000;
+    keys.push_back(goes_on ? keys.back() : static_cast<Key>(i == 0 ? 3 : keys.back() + 1));
+    // whole numbers, so that sums are exact in any order; none is greater than 0
+    values.push_back(static_cast<T>(std::is_unsigned_v<T> ? 1 + random() % 5
+                                                          : -1 - static_cast<int>(random() % 5)));
+    if (!goes_on) {
+      expected_keys.push_back(keys.back());
+      expected.push_back(values.back());
+      continue;
+    }
+    T& last = expected.back();
+    const T value = values.back();
+    last = op == ScanOp::sum   ? static_cast<T>(last + value)
+           : op == ScanOp::min ? std::min(last, value)
+                               : std::max(last, value);
+  }
+  const CountedPairs found =
+      reduce_by_key(op, Array<Key>(keys), Array<T>(values), {.dtype = dtype_of_type<T>});
+  const auto runs = static_cast<std::int64_t>(expected.size());
+  ASSERT_EQ(found.count.item(), runs);
+  ASSERT_EQ(first_of<Key>(found.keys, runs), expected_keys);
+  ASSERT_EQ(first_of<T>(found.values, runs), expected);
+}
+
+TEST(Runs, AreCombinedByEveryOperation) {
+  on_every_device([] {
+    for (const std::int64_t count : {1, 2047, 2048, 2049}) {
+      for (const std::int64_t longest : {1, 4, 100000}) {
+        SCOPED_TRACE(std::to_string(count) + ", " + std::to_string(longest));
+        check_totals<std::int32_t, std::int32_t>(ScanOp::sum, count, longest);
+      }
+    }
+    check_totals<std::int64_t, double>(ScanOp::max, 5000, 10);
+    check_totals<float, float>(ScanOp::sum, 5000, 10);
+    check_totals<std::uint8_t, std::int64_t>(ScanOp::max, 200, 10);
+    check_totals<std::int16_t, std::uint64_t>(ScanOp::min, 5000, 10);
+    check_totals<double, std::int32_t>(ScanOp::min, 5000, 10);
+    check_totals<double, std::int8_t>(ScanOp::max, 5000, 10);
+  });
+}
+
 TEST(Runs, TakeTheFirstValueAndKnowNaN) {
   on_every_device([] {
     const float nan = std::numeric_limits<float>::quiet_NaN();

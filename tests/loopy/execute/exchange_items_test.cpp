@@ -116,6 +116,16 @@ TEST(ExchangeItemsOfScans, TakeSegmentsAndLoopsOfBlocks) {
                          rows, {{"n", 300}});
 }
 
+TEST(ExchangeItemsOfScans, TakeScansWhoseValuesStayInRegisters) {
+  const Kernel kernel =
+      items_kernel(of_items, "<i32> place = scan(sum, j, x[j])\ny[i] = 3*place {if=place > 4}",
+                   "x, y: i32[n]; n: i32");
+  const Kernel exchanged = apply_recipe(kernel, in_items(64, 8, 1));
+  const std::string text = generate_text(exchanged, Target::cuda);
+  EXPECT_NE(text.find("x_items"), std::string::npos) << text;
+  expect_same_everywhere(exchanged, kernel, {{"n", 1300}});
+}
+
 TEST(ExchangeItems, EndsWithWholeRunsOfItems) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < 1000}", "y[i] = 2*x[i]", {.arguments = "x, y: f32[1000]"});

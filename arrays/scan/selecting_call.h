@@ -1,0 +1,73 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rtcg/arrays/kernels/known_executors.h"
+#include "rtcg/arrays/kernels/loop_call.h"
+
+// Kernels that write chosen elements one after the other.
+
+namespace rtcg::arrays::detail {
+
+/// What a selection computes, in the words of the loop engine, where `@` is the place of an element
+/// and `n` the number of elements.
+struct SelectionForm {
+  struct Output {
+    std::string name;  ///< of the array
+    DType dtype;       ///< of its elements
+    DType kept;        ///< of the value
+    std::string value;
+  };
+  /// Values that are combined from the first element of a run up to each one: `total`.
+  struct Totals {
+    DType dtype;
+    std::string value;
+    std::string joined;  ///< of `s`, of earlier elements, and `t`, of later ones
+    std::string neutral;
+  };
+  std::string name;
+  std::string arguments;  ///< arrays that are read: "key: i32[n]"
+  std::string is_chosen;  ///< 1 or 0
+  /// Where each run begins, 1 or 0, if one element of each run is chosen: the last, or the first.
+  std::string begins_run{};
+  std::optional<Totals> totals{};  ///< along runs
+  std::vector<Output> outputs{};
+  std::optional<Output> rejected{};  ///< the elements that are not chosen
+  bool is_long = false;              ///< more elements than an i32 counts
+};
+
+/// In any slicing. The number of chosen elements is `count: i64[1]`.
+[[nodiscard]] loopy::Kernel selecting_kernel(const SelectionForm& form);
+
+/// For CUDA: blocks of 256 threads look back for the place of their first chosen element, gather
+/// the chosen ones in shared memory, and write them side by side. Elements are read once, and once
+/// more from a cache. Not for long ones.
+///
+/// @source NVIDIA CUB, `DeviceSelect` and `DeviceReduce::ReduceByKey`; Merrill and Garland 2016,
+///         Single-pass parallel prefix scan with decoupled look-back
+[[nodiscard]] loopy::Kernel selecting_tiles_kernel(const SelectionForm& form);
+
+/// A selection that runs on any device. Any thread may use it.
+class SelectingCall {
+ public:
+  explicit SelectingCall(SelectionForm form)
+      : form_(std::move(form)), planned_(selecting_kernel(form_), LoopWishes{}) {}
+
+  /// @param arrays          contiguous, by their names; `count` is one of them
+  /// @param gives_same_bits whether totals are the same in any order of operations; others are
+  ///        computed in one order, by three launches
+  void run(runtime::StreamRef stream, const std::vector<std::pair<std::string, AnyArray>>& arrays,
+           std::int64_t n, bool gives_same_bits) const;
+
+ private:
+  SelectionForm form_;
+  LoopCall planned_;
+  mutable KnownExecutors<bool> tiles_{};
+};
+
+}  // namespace rtcg::arrays::detail

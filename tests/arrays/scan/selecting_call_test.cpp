@@ -1,0 +1,121 @@
+// Selections by blocks that look back, as CUDA text: compiled for a GPU, and run on the CPU.
+#include "rtcg/arrays/scan/selecting_call.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "tests/arrays/support/taken_by_nvrtc.h"
+#include "tests/loopy/support/cuda_text_on_cpu.h"
+
+namespace rtcg::arrays {
+namespace {
+
+using detail::SelectionForm;
+
+template <class T>
+loopy::ArrayData data_of(const std::vector<T>& numbers, cgen::ScalarKind kind) {
+  loopy::ArrayData result{kind, std::vector<std::byte>(numbers.size() * sizeof(T))};
+  std::memcpy(result.bytes.data(), numbers.data(), result.bytes.size());
+  return result;
+}
+
+SelectionForm form_of_copy(bool has_rejected) {
+  SelectionForm form{.name = "copy_if",
+                     .arguments = "x: i32[n]",
+                     .is_chosen = "cast(i32, x[@] > 0)",
+                     .outputs = {{"selected", DType::i32, DType::i32, "x[@]"}}};
+  if (has_rejected) {
+    form.rejected = {"rejected", DType::i32, DType::i32, "x[@]"};
+  }
+  return form;
+}
+
+SelectionForm form_of_sums() {
+  return {.name = "sums_of_runs",
+          .arguments = "key: i32[n]; value: i32[n]",
+          .is_chosen = "cast(i32, @ == n - 1 or key[@] != key[min(@ + 1, n - 1)])",
+          .begins_run = "cast(i32, @ == 0 or key[max(@ - 1, 0)] != key[@])",
+          .totals = SelectionForm::Totals{DType::i32, "value[@]", "s + t", "0"},
+          .outputs = {{"keys", DType::i32, DType::i32, "key[@]"},
+                      {"sums", DType::i64, DType::i32, "total"}}};
+}
+
+// blocks take 2048 elements, or 1024
+const std::vector<int> counts = {1, 31, 1024, 2047, 2048, 2049, 9000};
+
+TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
+  for (const bool has_rejected : {false, true}) {
+    const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_copy(has_rejected));
+    EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
+    taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+    loopy::CudaTextOnCpu text(kernel);
+    for (const int count : counts) {
+      for (const int period : {1, 3, 5000}) {  // all are chosen, some, few
+        SCOPED_TRACE(std::to_string(count) + ", " + std::to_string(period));
+        std::vector<std::int32_t> x;
+        std::vector<std::int32_t> selected;
+        std::vector<std::int32_t> rejected;
+        for (int i = 0; i < count; ++i) {
+          x.push_back(i % period == period - 1 ? i + 1 : -i);
+          (x.back() > 0 ? selected : rejected).push_back(x.back());
+        }
+        const std::vector<std::int32_t> empty(x.size());
+        loopy::ArgumentData arrays = {
+            {"x", data_of(x, cgen::ScalarKind::i32)},
+            {"selected", data_of(empty, cgen::ScalarKind::i32)},
+            {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}};
+        if (has_rejected) {
+          arrays.emplace("rejected", data_of(empty, cgen::ScalarKind::i32));
+        }
+        const loopy::ArgumentData found = text.run({{"n", count}}, arrays);
+        ASSERT_EQ(found.at("count").element(0), static_cast<double>(selected.size()));
+        for (std::size_t i = 0; i < selected.size(); ++i) {
+          ASSERT_EQ(found.at("selected").element(i), selected[i]);
+        }
+        for (std::size_t i = 0; has_rejected && i < rejected.size(); ++i) {
+          ASSERT_EQ(found.at("rejected").element(i), rejected[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST(SelectingCall, AddsUpRunsInOneLaunch) {
+  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_sums());
+  EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
+  taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+  loopy::CudaTextOnCpu text(kernel);
+  for (const int count : counts) {
+    for (const int length : {1, 7, 3000}) {
+      SCOPED_TRACE(std::to_string(count) + ", " + std::to_string(length));
+      std::vector<std::int32_t> key;
+      std::vector<std::int32_t> value;
+      std::vector<std::int64_t> sums;
+      for (int i = 0; i < count; ++i) {
+        key.push_back(i / length);
+        value.push_back(i % 11 - 7);
+        if (i % length == 0) {
+          sums.push_back(0);
+        }
+        sums.back() += value.back();
+      }
+      const loopy::ArgumentData found =
+          text.run({{"n", count}},
+                   {{"key", data_of(key, cgen::ScalarKind::i32)},
+                    {"value", data_of(value, cgen::ScalarKind::i32)},
+                    {"keys", data_of(key, cgen::ScalarKind::i32)},
+                    {"sums", data_of(std::vector<std::int64_t>(key.size()), cgen::ScalarKind::i64)},
+                    {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
+      ASSERT_EQ(found.at("count").element(0), static_cast<double>(sums.size()));
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        ASSERT_EQ(found.at("keys").element(i), static_cast<double>(i));
+        ASSERT_EQ(found.at("sums").element(i), static_cast<double>(sums[i]));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rtcg::arrays
