@@ -7,80 +7,57 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sort/counting_kernel.h"
 #include "rtcg/arrays/sort/search.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/loopy/create/make_kernel.h"
 
 namespace rtcg::arrays {
 namespace {
 
-/// What a histogram kernel is made for. Lengths are rounded up to powers of two up to this one, for
-/// which blocks may have copies of their own; beyond it they are a parameter.
+/// Lengths are rounded up to powers of two up to this one, for which blocks may have copies of
+/// their own; beyond it they are a parameter.
 constexpr std::int64_t most_copied_bins = 8192;
 
-struct CountingForm {
-  DType value = DType::i64;
-  DType weight = DType::boolean;  ///< boolean: ones
-  DType total = DType::i32;
-  std::int64_t room = 0;   ///< elements of the totals; 0: as many as there are bins
-  bool has_edges = false;  ///< bins of equal width, otherwise values are the numbers of bins
-  friend auto operator<=>(const CountingForm&, const CountingForm&) = default;
-};
-
-std::string loop_name(DType dtype) {
-  return std::string(name(dtype == DType::boolean ? DType::u8 : dtype));
-}
-
-loopy::Kernel counting_kernel(const CountingForm& form) {
-  loopy::KernelOptions options;
-  options.name = form.has_edges ? "histogram" : "bincount";
-  options.assumptions = "n >= 1 and bins >= 1";
-  const bool is_weighted = form.weight != DType::boolean;
-  options.arguments =
-      fmt::format("x: {}[n]; {}{}total: {}[{}]; n, bins: i32", loop_name(form.value),
-                  is_weighted ? fmt::format("weight: {}[n]; ", name(form.weight)) : "",
-                  form.has_edges ? "edges: f64[bins + 1]; " : "", name(form.total),
-                  form.room == 0 ? "bins" : std::to_string(form.room));
-  std::string statements;
-  std::string condition;
-  if (form.has_edges) {
-    // the edges decide, as in NumPy: rounding may have missed the bin by one
-    options.functions =
-        "near_bin(x: f64, low: f64, high: f64, bins: i32): i32 {"
-        " const double place = (x - low) * (bins / (high - low));"
-        " return place > 0 ? (place < bins ? (int)place : bins - 1) : 0; }";
-    statements =
-        "<f64> value = cast(f64, x[i])\n"
-        "<i32> near = near_bin(value, edges[0], edges[bins], bins)\n"
-        "<i32> bin = near - if(value < edges[near], 1, 0) + "
-        "if(value >= edges[near + 1] and near < bins - 1, 1, 0)\n";
-    condition = "value >= edges[0] and value <= edges[bins]";
-  } else {
-    statements = "<i64> bin = cast(i64, x[i])\n";
-    condition = "bin >= 0 and bin < bins";
-  }
-  statements += fmt::format(
-      "total[bin] += {} {{atomic, if={}}}",
-      is_weighted ? fmt::format("cast({}, weight[i])", name(form.total)) : "1", condition);
-  return loopy::make_kernel("{[i]: 0 <= i < n}", statements, options);
-}
-
-const detail::LoopCall& counting(const CountingForm& form) {
+/// Adds up, for each form and number of values.
+void count_values(runtime::StreamRef stream, const detail::CountingForm& form,
+                  const std::vector<std::pair<std::string, AnyArray>>& arrays, std::int64_t count,
+                  std::int64_t bins) {
   static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<CountingForm, std::unique_ptr<const detail::LoopCall>>;
-  const std::lock_guard lock(mutex);
-  auto& kernel = made[form];
-  if (!kernel) {
-    kernel = std::make_unique<const detail::LoopCall>(counting_kernel(form), detail::LoopWishes{});
+  static auto& made = *new std::map<detail::CountingForm, std::unique_ptr<const detail::LoopCall>>;
+  static auto& blocks = *new detail::KnownExecutors<std::pair<detail::CountingForm, std::int64_t>>;
+  const runtime::Device device = stream.device();
+  if (device.info().id.kind == runtime::BackendKind::cuda &&
+      detail::can_count_by_blocks(form, count)) {
+    const std::int64_t rounds = detail::rounds_of_counting_blocks(count);
+    std::vector<loopy::NamedArgument> arguments;
+    for (const auto& [name, array] : arrays) {
+      arguments.push_back(detail::loop_argument(name, array, stream));
+    }
+    arguments.push_back(loopy::arg("n", count));
+    arguments.push_back(loopy::arg("bins", bins));
+    blocks.of(device, {form, rounds}, [&] { return detail::counting_blocks_kernel(form, rounds); })(
+        stream, arguments);
+    return;
   }
-  return *kernel;
+  const detail::LoopCall& call = [&]() -> const detail::LoopCall& {
+    const std::lock_guard lock(mutex);
+    auto& kernel = made[form];
+    if (!kernel) {
+      kernel = std::make_unique<const detail::LoopCall>(detail::counting_kernel(form),
+                                                        detail::LoopWishes{});
+    }
+    return *kernel;
+  }();
+  call.run(stream, arrays, {{"n", count}, {"bins", bins}});
 }
 
 void check_weights(const std::optional<AnyArray>& weights, const Extents& shape) {
@@ -115,7 +92,7 @@ AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* ed
                  const std::optional<AnyArray>& weights) {
   const AnyArray x = evaluate(values).ravel();
   const std::int64_t count = x.count();
-  CountingForm form{x.dtype()};
+  detail::CountingForm form{x.dtype()};
   form.has_edges = edges != nullptr;
   form.total = count <= INT32_MAX ? DType::i32 : DType::i64;
   DType result = DType::i64;
@@ -141,7 +118,7 @@ AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* ed
       arrays.emplace_back("edges", *edges);
     }
     arrays.emplace_back("total", totals);
-    counting(form).run(current_stream(), arrays, {{"n", count}, {"bins", bins}});
+    count_values(current_stream(), form, arrays, count, bins);
   }
   return totals(Slice{0, bins}).as_type(result);
 }
