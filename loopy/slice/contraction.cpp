@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -19,7 +20,8 @@ namespace {
 constexpr std::size_t most_result_groups = 4;
 constexpr std::size_t most_fused_slicings = 150000;  // of each way to fuse
 constexpr std::int64_t least_fused_tile = 16;
-constexpr double usual_tile = 64;            // of rows and of columns
+constexpr double usual_tile = 64;  // of rows and of columns
+constexpr std::int64_t usual_written_neighbours = 16;
 constexpr double operations_of_element = 8;  // integers that find one of a view
 
 /// Inames that the same arrays of the sum are indexed by, the slowest varying first.
@@ -46,27 +48,25 @@ class ContractionReader {
                        [](const InameGroup& each) { return each.inames.size() > 1; });
   }
 
-  /// The best way of all, and the best one without tiles if that is another.
+  /// The best way with tiles and the best one without, the better one first.
   [[nodiscard]] std::vector<std::vector<InameFusion>> best_fusions() const {
-    std::vector<InameFusion> any;
-    std::vector<InameFusion> plain;
+    struct Best {
+      double cost = std::numeric_limits<double>::infinity();
+      std::vector<InameFusion> fusions{};
+    };
+    Best tiled;
+    Best plain;
     std::vector<std::vector<InameFusion>> of_groups;
     for (const InameGroup& group : groups_) {
       of_groups.push_back(group.inames.size() > 1 ? ways_of(group) : std::vector<InameFusion>());
     }
-    double best = -1;
-    double best_plain = -1;
     std::vector<InameFusion> chosen;
     const std::function<void(std::size_t, bool)> choose = [&](std::size_t next, bool has_tiles) {
       if (next == of_groups.size()) {
         const double cost = overfetch_of(chosen);
-        if (best < 0 || cost < best) {
-          best = cost;
-          any = chosen;
-        }
-        if (!has_tiles && (best_plain < 0 || cost < best_plain)) {
-          best_plain = cost;
-          plain = chosen;
+        Best& best = has_tiles ? tiled : plain;
+        if (cost < best.cost) {
+          best = {cost, chosen};
         }
         return;
       }
@@ -82,11 +82,11 @@ class ContractionReader {
       }
     };
     choose(0, false);
-    std::vector<std::vector<InameFusion>> result = {any};
-    if (plain != any) {
-      result.push_back(plain);
+    if (tiled.fusions.empty() || plain.fusions.empty()) {
+      return {tiled.fusions.empty() ? plain.fusions : tiled.fusions};
     }
-    return result;
+    return tiled.cost < plain.cost ? std::vector{tiled.fusions, plain.fusions}
+                                   : std::vector{plain.fusions, tiled.fusions};
   }
 
   /// The kernel with these inames as a product of matrices; nothing where they cannot be fused.
@@ -364,11 +364,13 @@ class ContractionReader {
     return sum + overfetch_of(target_strides_, fusions) * usual_tile / steps;
   }
 
-  /// Of the result along its fastest index, of others along the one that is best.
+  /// Of the result along its fastest index, of others along the one that is best. A warp writes a
+  /// few neighbours for each row of its threads, and memory takes two sectors at once.
   [[nodiscard]] double overfetch_of(const Operand& operand,
                                     const std::vector<InameFusion>& fusions) const {
-    double best = sector_elements;
     const bool is_result = operand.array == target_;
+    const std::int64_t unit = is_result ? 2 * sector_elements : sector_elements;
+    auto best = static_cast<double>(unit);
     for (const auto& each_length : lengths_) {
       const std::string& iname = each_length.first;
       const auto fusion = std::find_if(fusions.begin(), fusions.end(), [&](const auto& each) {
@@ -380,17 +382,16 @@ class ContractionReader {
         continue;
       }
       std::set<std::int64_t> sectors;
-      const std::int64_t count =
-          std::min(request_threads, fusion == fusions.end() ? each_length.second
-                                                            : product_of_lengths(fusion->parts));
+      const std::int64_t count = std::min(
+          is_result ? usual_written_neighbours : request_threads,
+          fusion == fusions.end() ? each_length.second : product_of_lengths(fusion->parts));
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t place =
             fusion == fusions.end() ? i * stride->second : place_in(operand, fusion->parts, i);
-        sectors.insert(place / sector_elements);
+        sectors.insert(place / unit);
       }
-      best = std::min(
-          best, static_cast<double>(static_cast<std::int64_t>(sectors.size()) * sector_elements) /
-                    static_cast<double>(count));
+      best = std::min(best, static_cast<double>(static_cast<std::int64_t>(sectors.size()) * unit) /
+                                static_cast<double>(count));
     }
     return std::max(1.0, best);
   }

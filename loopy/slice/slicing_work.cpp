@@ -45,11 +45,15 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   const double slowdown = steps_at_once(choice) > 1 ? slowdown_of_groups : 1;
   work.flop_clocks = slowdown * (operations_of_step_ * work.steps + operations_outside_) * 2 *
                      items * work.warps * machine_.warp_lanes / machine_.flops_per_clock;
-  // what is written without vectors goes out in pieces: each takes a sector's time
+  // what is written without vectors goes out in pieces: each takes a sector's time; so do short
+  // runs of a warp's vectors, as far as memory takes two sectors at once
+  const double run_bytes = choice.fast[1] * choice.fast[2] * problem_.result_bytes;
+  const bool is_short = choice.fast[1] > 1 && choice.reduction_threads == 1;
   const double pieces =
-      problem_.writes_neighbours && !choice.is_vector
+      !problem_.writes_neighbours ? 1
+      : !choice.is_vector
           ? std::min<double>(choice.fast[2], gpu::sector_bytes / problem_.result_bytes)
-          : 1;
+          : (is_short ? std::max(1.0, 0.5 + gpu::sector_bytes / run_bytes) : 1);
   work.memory_bytes =
       items * threads / (choice.reduction_threads * choice.slices) * problem_.written_bytes;
   add_laid_writes(choice, work);

@@ -69,6 +69,18 @@ TEST(FusedSlicings, AreFoundAndRankedBeforePlainTiles) {
   EXPECT_GT(stream.predicted_seconds(plain), 2 * stream.predicted_seconds(0));
 }
 
+// Sums are short, so that writing takes most of the time: runs of results are whole sectors.
+TEST(FusedSlicings, WriteRunsWhereSumsAreShort) {
+  const Kernel kernel = contraction("abcdef-gdab-efgc", {24, 16, 16, 16, 24, 16, 24});
+  const SlicingStream stream(kernel, few_items());
+  const Slicing best = stream.at(0).slicing;
+  ASSERT_EQ(best.fusions.size(), 2U) << to_string(best);
+  for (const InameFusion& fusion : best.fusions) {
+    const FusedIname& last = fusion.parts.back();
+    EXPECT_TRUE(last.iname != "f" || last.tile == 1) << to_string(best);
+  }
+}
+
 TEST(FusedSlicings, AreRenamedWithTheirKernels) {
   const Kernel one = contraction("abcd-aebf-dfce", {8, 8, 8, 8, 8, 8});
   const Kernel other = make_kernel("{[i, j, k, l, m, n]: 0 <= i, j, k, l, m, n < 8}",
