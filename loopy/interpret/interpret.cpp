@@ -55,6 +55,11 @@ Interpretation interpret_until(const Kernel& kernel, const InterpretArguments& a
   }
   if (!options.places.empty() ||
       std::max(program.estimated_operations(), numbers) > options.most_operations) {
+    if (options.places.empty() && options.samples == 0) {
+      throw Unsupported("loopy.interpret.too_long",
+                        fmt::format("kernel '{}' takes more than {} operations to be interpreted",
+                                    kernel.name, options.most_operations));
+    }
     return interpretation::sample_results(program, options);
   }
   program.machine().limit_operations(2 * options.most_operations);  // it is an estimate

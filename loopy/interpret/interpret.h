@@ -27,8 +27,12 @@ struct InterpretOptions {
   /// Parts of expressions that are evaluated. A kernel that takes more is not run as a whole: some
   /// of its results are computed.
   double most_operations = 2e7;
-  /// Results of each array that are computed then, among them the first and the last.
+  /// Results of each array that are computed then, among them the first and the last; 0: none, the
+  /// kernel is refused.
   std::size_t samples = 128;
+  /// That four samples of each array may take, where that is more than most_operations: the first
+  /// of them half of it.
+  double operations_of_few_samples = 0;
   std::uint64_t seed = 1;
   /// Numbers of arrays that are computed, and no others; empty: all, or samples. Those that take
   /// more than most_operations are left out.

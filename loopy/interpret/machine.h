@@ -88,6 +88,11 @@ class Machine {
     most_operations_ = most;
     next_look_ = 0;
   }
+  /// As many in all since then.
+  void allow_operations(double most) {
+    most_operations_ = most;
+    next_look_ = 0;
+  }
 
   std::vector<std::int64_t> slots;
   std::vector<Value> locals;  ///< operands of rules

@@ -58,8 +58,13 @@ class Sampler {
       most = options_.places.empty() ? most : std::max(most, chosen.back().size());
     }
     std::size_t done = 0;
+    constexpr std::size_t fewest = 4;
+    const double of_few = std::max(options_.most_operations, options_.operations_of_few_samples);
     try {
       for (; done < most; ++done) {
+        machine_.allow_operations(done >= fewest ? options_.most_operations
+                                  : done == 0    ? std::max(options_.most_operations, of_few / 2)
+                                                 : of_few);
         for (std::size_t i = 0; i < arrays.size(); ++i) {
           if (done < chosen[i].size()) {
             add_sample(result, arrays[i], chosen[i][done]);
@@ -67,7 +72,6 @@ class Sampler {
         }
       }
     } catch (const Unsupported& error) {
-      constexpr std::size_t fewest = 4;
       if (error.code() != "loopy.interpret.too_long" || done < std::min(fewest, most)) {
         throw;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <future>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -444,9 +445,9 @@ class Enumerator final : public TileEnumerator {
       return;
     }
     for (const GridReduction how : {GridReduction::atomic, GridReduction::last_block}) {
-      if (how == GridReduction::atomic ? problem_.can_add_atomically
-                                       : problem_.can_end_with_last_block &&
-                                             constraints_.machine.has_device_fences) {
+      if (how == GridReduction::atomic
+              ? problem_.can_add_atomically
+              : problem_.can_end_with_last_block && constraints_.machine.has_device_fences) {
         choice_.sharing = static_cast<std::uint8_t>(how);
         visit();
       }
@@ -556,7 +557,10 @@ SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& con
   check_hints(kernel, constraints);
   source_ = chain_slicings(kernel, constraints);
   if (source_ == nullptr) {
-    source_ = merged(nest_slicings(kernel, constraints, {}), fused_slicings(kernel, constraints));
+    std::future<SourcePtr> fused =
+        std::async(std::launch::async, [&] { return fused_slicings(kernel, constraints); });
+    SourcePtr nest = nest_slicings(kernel, constraints, {});
+    source_ = merged(std::move(nest), fused.get());
   }
 }
 

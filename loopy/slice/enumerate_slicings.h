@@ -111,7 +111,7 @@ class SlicingSource : public SearchSpace {
 
 }  // namespace detail
 
-/// The slicings of a kernel that keep the constraints and the hints, none twice, at most 1,500,000,
+/// The slicings of a kernel that keep the constraints and the hints, none twice, at most 400,000,
 /// the one that the model likes best first; the same kernel and constraints always give the same
 /// stream.
 ///

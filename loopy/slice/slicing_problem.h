@@ -29,8 +29,8 @@ constexpr std::size_t most_fetchable = 4;
 /// How many of its slicings a kernel has, and how long it takes to rank them: searches look through
 /// all again and again, and wait for the first.
 struct RankingBounds {
-  std::size_t most_slicings = 1500000;  ///< the best ones
-  std::size_t most_choices = 1200000;  ///< that are looked at, about: a second of one core, or less
+  std::size_t most_slicings = 400000;  ///< the best ones
+  std::size_t most_choices = 500000;   ///< that are looked at, about: 0.4 s of one core, or less
 };
 
 /// No iname.

@@ -24,6 +24,9 @@ class CandidateRunner {
   using Prepared = std::shared_ptr<const PreparedCandidate>;
 
   virtual ~CandidateRunner() = default;
+  /// Makes what a candidate needs to run, such as arrays. Called once, before all others but
+  /// prepare(), while the first candidates are compiled. If it throws, the search ends.
+  virtual void begin() {}
   /// Whether check() can decide. The reference may take longer than the first compiles: candidates
   /// are timed meanwhile, and checked later. Called between other calls; it
   /// may launch, but waits for no other thread. If it throws, the search ends.

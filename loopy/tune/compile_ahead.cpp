@@ -192,9 +192,34 @@ std::optional<Candidate> CompileAhead::next(double best_us, const std::function<
     if (is_over()) {
       return std::nullopt;
     }
+    if (const std::shared_ptr<Job> quickest = take_quickest()) {
+      return delivered(*quickest);
+    }
   }
   open_.pop_front();
-  return first->result.get();
+  return delivered(*first);
+}
+
+Candidate CompileAhead::delivered(Job& job) {
+  Candidate candidate = job.result.get();
+  has_delivered_ = has_delivered_ || candidate.tuned.refusal.empty();
+  return candidate;
+}
+
+std::shared_ptr<CompileAhead::Job> CompileAhead::take_quickest() {
+  constexpr std::chrono::milliseconds patience{300};
+  if (has_delivered_ || shares_cores_ || std::chrono::steady_clock::now() - begin_ < patience) {
+    return nullptr;
+  }
+  const auto found = std::find_if(open_.begin(), open_.end(), [](const auto& each) {
+    return each->result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  if (found == open_.end()) {
+    return nullptr;
+  }
+  std::shared_ptr<Job> job = *found;
+  open_.erase(found);
+  return job;
 }
 
 /// Waits a moment for it, and for all others that would be compiled while it runs.
@@ -214,6 +239,18 @@ bool CompileAhead::is_ready(const Job& first) const {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return false;
+}
+
+void CompileAhead::leave_rest() {
+  for (const auto& each : open_) {
+    each->stop.request_stop();
+  }
+  {
+    const std::lock_guard lock(queue_->mutex);
+    queue_->jobs.clear();
+  }
+  destroy_aside(std::move(open_));
+  open_.clear();
 }
 
 void CompileAhead::drop_beaten(double best_us) {

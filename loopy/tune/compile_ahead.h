@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -28,7 +29,8 @@ struct Candidate {
   int judgement = 0;       ///< CandidateRunner::judgement() at that time
 };
 
-/// Compiles ahead with several threads, and delivers candidates in the order of the search. If
+/// Compiles ahead with several threads, and delivers candidates in the order of the search; but the
+/// first one to be delivered is another if that one takes long to compile. If
 /// candidates run on the cores that compile, a batch of one candidate per thread is compiled and
 /// then delivered: nothing is compiled while the caller runs one. Candidates that are no longer
 /// needed leave the queue; running compiles are stopped and their results dropped. For one thread.
@@ -55,6 +57,9 @@ class CompileAhead {
   [[nodiscard]] std::optional<Candidate> next(double best_us, const std::function<bool()>& is_over);
   /// Stops what the new best one leaves no chance.
   void drop_beaten(double best_us);
+  /// Destroys candidates that were not handed over on a thread of its own, since unloading waits
+  /// for a launch that was left. The end of the search.
+  void leave_rest();
   /// Given by the search and not yet handed over.
   [[nodiscard]] std::size_t waiting() const { return open_.size(); }
 
@@ -65,6 +70,10 @@ class CompileAhead {
                    const std::shared_ptr<CandidateRunner>& runner);
   void fill(double best_us);
   [[nodiscard]] bool is_ready(const Job& first) const;
+  [[nodiscard]] Candidate delivered(Job& job);
+  /// Takes the one that has been compiled first, if nothing was delivered and some patience is
+  /// over.
+  [[nodiscard]] std::shared_ptr<Job> take_quickest();
 
   const SearchSpace& space_;
   const SearchOptions& options_;
@@ -74,6 +83,8 @@ class CompileAhead {
   std::size_t depth_ = 1;
   bool shares_cores_;
   std::size_t given_ = 0;
+  bool has_delivered_ = false;  ///< what was not refused
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::shared_ptr<Queue> queue_;
   std::vector<std::thread> threads_{};
   std::deque<std::shared_ptr<Job>> open_{};

@@ -54,36 +54,54 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
       timer_(device, options.cache),
       budget_seconds_(options.budget_seconds) {
   const Kernel typed = infer_types(expand_subst(kernel));
-  NameSet written;
   for (const Instruction& instruction : typed.instructions) {
-    written.merge(written_variables(instruction));
+    written_names_.merge(written_variables(instruction));
   }
-  const auto initial = std::make_shared<InterpretArguments>(InterpretArguments{
-      options.constraints.parameters,
-      {},
-      runnable_arguments(typed, options.constraints.parameters, {.seed = options.seed})});
+  InterpretArguments arguments{options.constraints.parameters, {}, {}};
   for (const Argument& argument : typed.arguments) {
     if (!argument.is_array) {
       const auto value = options.constraints.parameters.find(argument.name);
-      initial->reals[argument.name] =
+      arguments.reals[argument.name] =
           value != options.constraints.parameters.end() ? static_cast<double>(value->second) : 0.75;
       arguments_.push_back(value != options.constraints.parameters.end()
                                ? arg(argument.name, value->second)
                                : arg(argument.name, 0.75));
     }
   }
-  interpreted_.emplace([typed, initial, is_over = is_over_, seed = options.seed,
+  const auto made = std::make_shared<std::promise<std::shared_ptr<const Initial>>>();
+  initial_ = made->get_future().share();
+  interpreted_.emplace([typed, made, arguments, is_over = is_over_, seed = options.seed,
                         tolerance = options.tolerance, budget = options.budget_seconds] {
+    const Stopwatch own;
+    const auto initial = std::make_shared<Initial>(Initial{arguments});
+    try {
+      initial->arguments.arrays = runnable_arguments(typed, arguments.parameters, {.seed = seed});
+    } catch (...) {
+      made->set_exception(std::current_exception());
+      throw;
+    }
+    initial->seconds = own.seconds();
+    made->set_value(initial);
     const Stopwatch watch;
     const double most_seconds = std::clamp(0.25 * budget, 0.5, 5.0);
-    ExpectedResults expected(typed, *initial, seed, tolerance, 0.1 * budget,
+    ExpectedResults expected(typed, initial->arguments, seed, tolerance, 0.1 * budget,
                              [&] { return *is_over || watch.seconds() > most_seconds; });
     return Expected{std::move(expected), watch.seconds()};
   });
-  for (const auto& [name, array] : initial->arrays) {
-    add_array(name, array, written.count(name) != 0);
+}
+
+void DeviceRunner::begin() {
+  if (has_begun_) {
+    return;
   }
-  arrays_seconds_ = times_.arrays_seconds = seconds();
+  const std::shared_ptr<const Initial> initial = initial_.get();
+  initial_ = {};
+  const Stopwatch own;
+  for (const auto& [name, array] : initial->arguments.arrays) {
+    add_array(name, array, written_names_.count(name) != 0);
+  }
+  times_.arrays_seconds = initial->seconds + own.seconds();
+  has_begun_ = true;
 }
 
 void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
@@ -96,7 +114,7 @@ void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bo
                                                    array.kind,
                                                    {},
                                                    array.numbers_an_element}});
-  memory_bytes_ += static_cast<double>(array.bytes.size());
+  memory_bytes_ = memory_bytes_ + static_cast<double>(array.bytes.size());
   if (is_written) {
     const auto& kept =
         written_
@@ -162,6 +180,7 @@ NamedArgument DeviceRunner::relocated(const std::string& name, const std::string
 
 const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidate& candidate) {
   const auto& prepared = static_cast<const PreparedExecutor&>(candidate);
+  begin();
   if (!prepared.call) {
     std::vector<NamedArgument> arguments = arguments_;
     for (const LayoutPlan& plan : prepared.slicing.layouts) {
@@ -190,6 +209,7 @@ void DeviceRunner::begin_with(std::function<Executor()> make_reference,
 }
 
 bool DeviceRunner::is_judge_ready() {
+  begin();
   if (!is_judge_ready_) {
     prepare_to_judge();
   }
@@ -275,6 +295,7 @@ void DeviceRunner::judge_by_what_is_known() {
 }
 
 void DeviceRunner::set_reference(const Executor& reference) {
+  begin();
   if (interpreted_) {
     expected_.emplace(std::move(interpreted_->get().results));
     interpreted_.reset();
@@ -337,7 +358,7 @@ CandidateRunner::Prepared DeviceRunner::prepare(const RankedCandidate& ranked,
   const Executor executor(apply(kernel_, slicing), device_);
   const std::vector<runtime::KernelResources> resources = compile(executor, stop);
   auto prepared = std::make_shared<PreparedExecutor>(executor, slicing);
-  if (slicing.layouts.empty()) {
+  if (slicing.layouts.empty() && has_begun_) {
     prepared->call = executor.bind(arguments_);
   }
   if (!resources.empty()) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,8 @@ namespace rtcg::loopy {
 /// to give.
 class DeviceRunner : public CandidateRunner {
  public:
+  /// Begins to make random numbers for the arrays, and to interpret the description.
+  ///
   /// @param kernel  described, with its sizes put in
   DeviceRunner(const Kernel& kernel, runtime::Device device, const TuneOptions& options);
   ~DeviceRunner() override { *is_over_ = true; }
@@ -46,6 +49,8 @@ class DeviceRunner : public CandidateRunner {
   ///                        interpreted; may be empty
   void begin_with(std::function<Executor()> make_reference,
                   std::function<std::string(const Slicing&)> check_small);
+  /// Waits for the random numbers, and copies them to the device.
+  void begin() override;
   [[nodiscard]] bool is_judge_ready() override;
   void judge_by_what_is_known() override;
   [[nodiscard]] int judgement() const override { return judgement_; }
@@ -86,6 +91,11 @@ class DeviceRunner : public CandidateRunner {
     std::optional<runtime::Buffer<float>> allowed{};
   };
 
+  /// Random numbers.
+  struct Initial {
+    InterpretArguments arguments{};
+    double seconds = 0;
+  };
   /// What the judge's threads give.
   struct Expected {
     ExpectedResults results;
@@ -129,6 +139,7 @@ class DeviceRunner : public CandidateRunner {
   [[nodiscard]] ArrayData to_host(const std::string& name, const Written& written) const;
 
   Kernel kernel_;
+  NameSet written_names_{};  ///< of the arrays that it writes
   runtime::Device device_;
   runtime::Stream stream_;
   runtime::WorkerUse worker_use_;
@@ -138,6 +149,8 @@ class DeviceRunner : public CandidateRunner {
   std::map<std::string, Written> written_{};
   std::map<std::string, Laid> laid_{};  // by plans, as text
   std::vector<NamedArgument> arguments_{};
+  std::atomic<bool> has_begun_ = false;  ///< arguments_ are complete
+  std::shared_future<std::shared_ptr<const Initial>> initial_{};
   /// Ends the interpreter.
   std::shared_ptr<std::atomic<bool>> is_over_ = std::make_shared<std::atomic<bool>>(false);
   // the judge's way: the description is interpreted, a reference runs, and bounds are settled
@@ -151,10 +164,9 @@ class DeviceRunner : public CandidateRunner {
   std::atomic<int> judgement_ = 0;
   std::function<std::string(const Slicing&)> check_small_{};
   TuneBeginning times_{};
-  double arrays_seconds_ = 0;
   /// How many numbers a comparison found to be wrong.
   std::optional<runtime::Buffer<std::int32_t>> wrong_{};
-  double memory_bytes_ = 0;
+  std::atomic<double> memory_bytes_ = 0;
   const double budget_seconds_;
   std::int64_t sample_stride_ = 0;  ///< of the host's iterations; 0: not known yet
   std::atomic<double> timed_share_ = 1;

@@ -151,21 +151,24 @@ ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& argume
       arguments_{arguments.parameters, arguments.reals, {}},
       seed_(seed),
       tolerance_(tolerance) {
-  const auto interpret_within = [&](double operations) {
-    operations_ = operations;
-    expected_ = interpret_until(
-        kernel_, arguments, {.most_operations = operations, .samples = sample_count, .seed = seed_},
-        is_over);
-  };
+  operations_ =
+      std::clamp(seconds * operations_per_second, most_operations, most_operations_of_long_sums);
+  InterpretOptions options;
+  options.most_operations = most_operations;
+  options.operations_of_few_samples = operations_;
+  options.samples = sample_count;
+  options.seed = seed_;
   try {
     try {
-      interpret_within(most_operations);
+      expected_ = interpret_until(kernel_, arguments, options, is_over);
     } catch (const Unsupported& error) {
       if (error.code() != "loopy.interpret.too_long") {
         throw;
       }
-      interpret_within(std::clamp(seconds * operations_per_second, most_operations,
-                                  most_operations_of_long_sums));
+      // as a whole, or not at all: samples may follow from long chains of others
+      options.most_operations = operations_;
+      options.samples = 0;
+      expected_ = interpret_until(kernel_, arguments, options, is_over);
     }
   } catch (const Error& error) {
     why_not_interpreted_ = error.message();  // C text, or no result within the limit

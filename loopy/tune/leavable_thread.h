@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,15 @@ namespace rtcg::loopy {
 /// Threads that finish tasks without a waiting caller. The process waits for them at its end,
 /// before the objects that they use are destroyed.
 void leave(std::vector<std::thread> threads);
+
+/// Destroys something without a waiting caller.
+template <class T>
+void destroy_aside(T&& thing) {
+  std::vector<std::thread> threads;
+  threads.emplace_back([owned = std::make_shared<std::decay_t<T>>(
+                            std::forward<T>(thing))]() mutable { owned.reset(); });
+  leave(std::move(threads));
+}
 
 /// Does one task after the other on its own thread. The caller can leave the thread in the middle
 /// of a task, since a launch cannot be cancelled. For one thread.

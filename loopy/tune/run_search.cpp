@@ -137,9 +137,12 @@ class SearchRun {
           space_, kept_, options_, *search_, log_,
           device_thread_ == nullptr ? CompileAhead::AtEnd::wait : CompileAhead::AtEnd::leave);
       ahead.start();
+      has_begun_ =
+          on_device([runner = kept_] { runner->begin(); }, [this] { return is_given_up(); });
       wait_where_cores_are_shared();
       // making the stream may have taken the whole budget
-      while (!is_over() || (progress_.tried + timed_.size() == 0 && !is_cancelled_)) {
+      while (has_begun_ &&
+             (!is_over() || (progress_.tried + timed_.size() == 0 && !is_cancelled_))) {
         std::optional<Candidate> candidate = ahead.next(progress_.best_us, [this] {
           ask_judge();
           return is_given_up();
@@ -161,6 +164,9 @@ class SearchRun {
         if (progress_.best_us != best_before) {
           ahead.drop_beaten(progress_.best_us);
         }
+      }
+      if (is_left()) {
+        ahead.leave_rest();
       }
     }
     // the final round checks what is known from the log
@@ -211,7 +217,7 @@ class SearchRun {
   /// Programs that compute on the cores of the judge are not timed meanwhile, if that is soon over.
   void wait_where_cores_are_shared() {
     constexpr double most_of_budget = 0.3;
-    while (runner_.shares_cores() && !is_judge_ready_ && !is_over() &&
+    while (runner_.shares_cores() && !is_judge_ready_ && !is_over() && !is_left() &&
            runner_.seconds() < most_of_budget * options_.budget_seconds) {
       ask_judge();
       wait_a_moment();
@@ -444,14 +450,18 @@ class SearchRun {
     if (!fine_.empty()) {
       run_final_round(result);
     } else if (refused_.empty() && space_.count() > 0 && is_over()) {
-      result.ended_while = first_seconds_ > 0 ? "before the results of any candidate were judged"
-                                              : "before a first candidate was timed";
+      result.ended_while = !has_begun_          ? "while it made arrays"
+                           : first_seconds_ > 0 ? "before the results of any candidate were judged"
+                                                : "before a first candidate was timed";
     }
     for (Candidate& each : fine_) {
       result.tried.push_back(std::move(each.tuned));
     }
     result.tried.insert(result.tried.end(), std::make_move_iterator(refused_.begin()),
                         std::make_move_iterator(refused_.end()));
+    if (is_left()) {
+      destroy_aside(std::pair(std::move(fine_), std::move(timed_)));
+    }
     result.seconds = runner_.seconds();
     return result;
   }
@@ -505,6 +515,7 @@ class SearchRun {
   bool is_cancelled_ = false;
   bool is_judge_ready_ = false;
   double judging_seconds_ = 0;  ///< after the search
+  bool has_begun_ = false;
   double first_seconds_ = 0;
   /// By hashes of programs.
   std::unordered_map<std::uint64_t, Measured> measured_{};

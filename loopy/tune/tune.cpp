@@ -1,14 +1,15 @@
 #include "rtcg/loopy/tune/tune.h"
 
 #include <algorithm>
-#include <future>
 #include <set>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/analyze/overfetch.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/slice/count_work.h"
@@ -267,6 +268,32 @@ double count_launches(const Kernel& kernel) {
   return launches;
 }
 
+/// Bytes of the sectors that the warps of a plain slicing ask for, all together.
+double plain_bytes(const Kernel& kernel, const Slicing& plain) {
+  std::string fast;
+  for (const InameSlicing& each : plain.inames) {
+    if (fast.empty() && each.factors.back().axis.kind == AxisKind::block) {
+      fast = each.iname;
+    }
+  }
+  const Kernel expanded = expand_subst(kernel);
+  detail::PointCounter counter(expanded, {});
+  double bytes = 0;
+  for (const ArrayAccess& access : accesses_of(expanded)) {
+    const Argument* argument = find_argument(expanded, access.array);
+    if (argument == nullptr || !argument->is_array || !argument->type) {
+      continue;
+    }
+    const auto element_bytes = static_cast<double>(size_bytes(*argument->type));
+    // the threads of a warp read one element, neighbours, or a sector each
+    const std::optional<double> overfetch = access.inames.count(fast) == 0
+                                                ? 1.0 / request_threads
+                                                : overfetch_along(expanded, access, fast);
+    bytes += counter.points(access.inames) * element_bytes * overfetch.value_or(sector_elements);
+  }
+  return bytes;
+}
+
 /// About how long a plain slicing runs. Its threads wait for memory most of the time.
 double plain_seconds(const Kernel& kernel, const Slicing& plain, const runtime::Device& device) {
   const double cores = std::max(1U, std::thread::hardware_concurrency());
@@ -274,7 +301,10 @@ double plain_seconds(const Kernel& kernel, const Slicing& plain, const runtime::
   const double of_a_thread = is_cpu ? 5e8 : 1e7;
   const double most = is_cpu ? cores * of_a_thread : 1e12;
   constexpr double seconds_of_launch = 2.5e-6;
-  return count_flops(kernel) / std::min(most, plain_threads(kernel, plain) * of_a_thread) +
+  const double share = std::min(1.0, plain_threads(kernel, plain) * of_a_thread / most);
+  constexpr double cached_bytes_per_second = 2.5e12;
+  const double moving = is_cpu ? 0 : plain_bytes(kernel, plain) / (share * cached_bytes_per_second);
+  return std::max(count_flops(kernel) / (share * most), moving) +
          count_launches(kernel) * seconds_of_launch;
 }
 
@@ -298,14 +328,12 @@ struct Prepared {
   double ranking_seconds = 0;
 
   void make(const runtime::Device& device) {
-    // both take a second where arrays are large and slicings are many
-    auto ranked = std::async(std::launch::async, [this] {
-      const Stopwatch watch;
-      stream.emplace(kernel, options.constraints);
-      ranking_seconds = watch.seconds();
-    });
+    // it makes random numbers meanwhile: both take a second where arrays are large and slicings
+    // many
     runner = std::make_shared<DeviceRunner>(kernel, device, options);
-    ranked.get();
+    const Stopwatch watch;
+    stream.emplace(kernel, options.constraints);
+    ranking_seconds = watch.seconds();
     runner->begin_with(reference(device), small_check(device));
   }
 

@@ -31,9 +31,10 @@ struct TuneOptions : SearchOptions {
   double tolerance = 1e-3;
 };
 
-/// What a search does before candidates can be compiled and judged, in seconds. Slicings and arrays
-/// come first, at the same time. The others, which judge results, run while GPUs already time
-/// candidates; a processor waits for them for up to 0.3 of the budget, since they need its cores.
+/// What a search does before candidates can be compiled and judged, in seconds. Slicings come
+/// first, while random numbers are made; these are copied while the first candidates are compiled.
+/// The others, which judge results, run while GPUs already time candidates; a processor waits for
+/// them for up to 0.3 of the budget, since they need its cores.
 struct TuneBeginning {
   double ranking_seconds = 0;       ///< all slicings
   double arrays_seconds = 0;        ///< random numbers, and their copies on the device

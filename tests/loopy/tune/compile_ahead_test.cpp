@@ -205,15 +205,28 @@ TEST(CompileAhead, KeepsALentRunnerNoLongerThanTheSearch) {
   EXPECT_EQ(runner.begun, runner.ended);
 }
 
-/// Blocks of few threads: their arithmetic alone takes longer than twice the best.
+/// Blocks of 512 threads, some of which are too few for the device.
+const SlicingStream& slicings_of_large_blocks() {
+  static const SlicingStream stream = [] {
+    SlicingConstraints constraints;
+    constraints.min_threads = 512;
+    return SlicingStream(
+        make_kernel("{[i, j, k]: 0 <= i, j, k < 512}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                    {.default_type = cgen::f32}),
+        constraints);
+  }();
+  return stream;
+}
+
+/// Few blocks: their arithmetic alone takes longer than twice the best.
 bool is_hopeless(const RankedSlicing& ranked) {
   return ranked.least_seconds * 1e6 > 2 * 20;
 }
 
 TEST(CompileAhead, CompilesNothingThatCannotBecomeTheBest) {
-  const SlicingStream& stream = matmul_slicings();
+  const SlicingStream& stream = slicings_of_large_blocks();
   std::size_t hopeless = 0;
-  for (std::size_t i = 0; i < stream.count(); ++i) {
+  for (std::size_t i = 0; i < stream.count(); i += 7) {
     hopeless += is_hopeless(stream.at(i)) ? 1 : 0;
     ASSERT_LE(stream.at(i).least_seconds, stream.at(i).predicted_seconds);
   }
@@ -247,7 +260,7 @@ TEST(CompileAhead, CompilesNothingThatCannotBecomeTheBest) {
 }
 
 TEST(CompileAhead, StopsCompilesThatANewBestOneBeats) {
-  const SlicingStream& stream = matmul_slicings();
+  const SlicingStream& stream = slicings_of_large_blocks();
   std::size_t hopeless = 0;
   while (!is_hopeless(stream.at(hopeless))) {
     ++hopeless;
@@ -275,6 +288,73 @@ TEST(CompileAhead, StopsCompilesThatANewBestOneBeats) {
   EXPECT_EQ(runner.prepared_count, 2);
   ASSERT_EQ(result.tried.size(), 2U);
   EXPECT_EQ(result.tried[1].refusal.rfind("not run: takes ", 0), 0U) << result.tried[1].refusal;
+}
+
+TEST(CompileAhead, DeliversAnotherFirstWhereTheFirstTakesLongToCompile) {
+  const SlicingStream& stream = matmul_slicings();
+  const std::string slow = stream.at(0).words;
+  std::atomic<int> times = 0;
+  FakeRunner runner([&](const RankedSlicing&) {
+    ++times;
+    return 20.0;
+  });
+  bool has_waited_in_vain = false;
+  runner.while_compiling = [&](const RankedSlicing& ranked, const std::stop_token&) {
+    const Clock::time_point begin = Clock::now();
+    while (ranked.words == slow && times == 0 && !has_waited_in_vain) {
+      std::this_thread::sleep_for(1ms);
+      has_waited_in_vain = seconds_since(begin) > 30;
+    }
+  };
+  TuneOptions options = options_for(1e9);
+  options.compile_threads = 2;
+  options.max_candidates = 3;
+  const TuneResult result = run_search(stream, runner, options);
+  EXPECT_EQ(result.tried.size(), 3U);
+  EXPECT_FALSE(has_waited_in_vain);
+}
+
+/// Whose candidates cannot be unloaded while a launch goes on.
+struct LoadedRunner : SlowRunner {
+  LoadedRunner() : SlowRunner(1000000) {}
+  struct Loaded : Fake {
+    const std::atomic<bool>* is_running = nullptr;
+    ~Loaded() override {
+      while (*is_running) {
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+  };
+  Prepared prepare(const RankedCandidate& candidate, const std::stop_token& /*stop*/) override {
+    auto loaded = std::make_shared<Loaded>();
+    loaded->ranked = {candidate, parse_slicing(candidate.words)};
+    loaded->program_hash = static_cast<std::uint64_t>(++prepared_count);
+    loaded->is_running = &is_running;
+    return loaded;
+  }
+  double time_us(const PreparedCandidate& candidate, int launches) override {
+    const double us = SlowRunner::time_us(candidate, launches);
+    if (timed.size() > 1) {
+      is_running = true;
+      while (!is_let_go) {
+        std::this_thread::sleep_for(1ms);
+      }
+      is_running = false;
+    }
+    return us;
+  }
+  static inline std::atomic<bool> is_running = false;  // outlives candidates
+};
+
+TEST(CompileAhead, UnloadsNothingWhileALaunchThatWasLeftGoesOn) {
+  const auto runner = std::make_shared<LoadedRunner>();
+  const SlicingStream& stream = matmul_slicings();  // made before the clock begins
+  const Clock::time_point begin = Clock::now();
+  const TuneResult result = run_search(stream, runner, options_for(0.3));
+  EXPECT_LT(seconds_since(begin), 3);
+  EXPECT_EQ(result.tried.size(), 1U);
+  EXPECT_TRUE(LoadedRunner::is_running);
+  runner->is_let_go = true;
 }
 
 TEST(CompileAhead, LetsNothingBeCompiledWhileAProcessorRunsACandidate) {
