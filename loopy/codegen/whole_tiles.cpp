@@ -36,16 +36,32 @@ std::int64_t runs_within(const LaunchFacts& launch, std::size_t statement,
   return runs;
 }
 
+/// Variables that the statements set.
+NameSet written_in(const LaunchFacts& launch, const std::vector<std::size_t>& statements) {
+  NameSet written;
+  for (const std::size_t statement : statements) {
+    written.merge(written_variables(launch.kernel.instructions[statement]));
+  }
+  return written;
+}
+
+bool mentions_any(const Affine& expr, const NameSet& names) {
+  return std::any_of(expr.terms().begin(), expr.terms().end(),
+                     [&](const Affine::Term& term) { return names.count(term.name) != 0; });
+}
+
 /// The smallest value of `expr` for all values of the inames that are not known here, if what is
 /// known steps from tile to tile.
+///
+/// @param written  in the tile: such values are not known before it
 std::optional<Affine> at_worst(const LaunchFacts& launch, const Affine& expr,
-                               const EmitContext& context) {
+                               const EmitContext& context, const NameSet& written) {
+  if (mentions_any(expr, written)) {
+    return std::nullopt;
+  }
   Affine rest = expr;
   std::int64_t extent = 0;
   for (const Affine::Term& term : expr.terms()) {
-    if (find_temporary(launch.kernel, term.name) != nullptr) {
-      return std::nullopt;  // it may be computed further in
-    }
     if (!is_iname(launch.kernel, term.name) || context.known.count(term.name) != 0) {
       continue;
     }
@@ -70,10 +86,11 @@ std::optional<Affine> at_worst(const LaunchFacts& launch, const Affine& expr,
 
 /// @param runs  of the statement
 void add_tests(const LaunchFacts& launch, std::size_t statement, std::int64_t runs,
-               const EmitContext& context, TileTests& found) {
+               const EmitContext& context, const NameSet& written, TileTests& found) {
   for (const Constraint& constraint : launch.facts.tested(statement)) {
     const Constraint here = with_values(context.values, constraint);
-    const auto test = here.is_equality ? std::nullopt : at_worst(launch, here.expr, context);
+    const auto test =
+        here.is_equality ? std::nullopt : at_worst(launch, here.expr, context, written);
     if (!test || context.assumptions.implies(here) ||
         context.assumptions.implies_nonnegative(*test)) {
       continue;
@@ -93,7 +110,9 @@ TileTests find_tests(const LaunchFacts& launch, const LoopTreeNode& node,
   const bool has_threads = launch.rules.has_threads && launch.axes.has_block_axes();
   const bool is_one = is<StatementNode>(node);
   TileTests found;
-  for (const std::size_t statement : statements_in(node)) {
+  const std::vector<std::size_t> statements = statements_in(node);
+  const NameSet written = written_in(launch, statements);
+  for (const std::size_t statement : statements) {
     const std::vector<std::string>& lanes = launch.facts.lanes(statement);
     const bool is_vector =
         is_one && lanes.size() == 1 && tag_of(launch.kernel, lanes[0]).kind == AxisKind::vec;
@@ -107,7 +126,7 @@ TileTests find_tests(const LaunchFacts& launch, const LoopTreeNode& node,
     found.written += runs_within(launch, statement, context, true);
     const std::int64_t runs = runs_within(launch, statement, context, false);
     if (runs >= fewest) {
-      add_tests(launch, statement, runs, context, found);
+      add_tests(launch, statement, runs, context, written, found);
     }
   }
   return found;
@@ -145,7 +164,11 @@ std::size_t end_of_tile(const LaunchFacts& launch, const LoopTree& nodes, std::s
     const bool has_lanes = std::all_of(inside.begin(), inside.end(), [&](std::size_t statement) {
       return !launch.facts.lanes(statement).empty();
     });
-    if (!has_lanes || contains_barrier(nodes[next]) || !guards.of(next).empty() ||
+    const NameSet changed = written_in(launch, inside);
+    const bool changes_tests =
+        std::any_of(tile.tests.begin(), tile.tests.end(),
+                    [&](const Constraint& each) { return mentions_any(each.expr, changed); });
+    if (!has_lanes || changes_tests || contains_barrier(nodes[next]) || !guards.of(next).empty() ||
         end_of_call(launch, nodes, next, context) != next) {
       return end;
     }
