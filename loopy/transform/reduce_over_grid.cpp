@@ -305,22 +305,22 @@ class GridReducer {
   Kernel run() {
     const std::vector<Instruction> old = std::move(kernel_.instructions);
     kernel_.instructions.clear();
-    for (const Instruction& instruction : old) {
-      bool is_over_grid = false;
-      for_each_reduction(instruction, iname_,
-                         [&](const Expr&, Surroundings) { is_over_grid = true; });
+    for (std::size_t i = 0; i < old.size(); ++i) {
       if (has_last_block_) {
         add_barrier(kernel_.instructions.back().id);  // the others wait for the last block, too
         has_last_block_ = false;
         results_.clear();
       }
-      if (!is_over_grid) {
-        wait_for_result(instruction);
-        kernel_.instructions.push_back(instruction);
+      if (!is_over_grid(old[i])) {
+        wait_for_result(old[i]);
+        kernel_.instructions.push_back(old[i]);
       } else if (options_.how == GridReduction::atomic) {
-        add_atomic(instruction);
+        add_atomic(old[i]);
       } else {
-        add_stages(instruction);
+        const std::size_t end = end_of_group(old, i);
+        add_stages({old.begin() + static_cast<std::ptrdiff_t>(i),
+                    old.begin() + static_cast<std::ptrdiff_t>(end)});
+        i = end - 1;
       }
     }
     split_second_stages();
@@ -328,6 +328,38 @@ class GridReducer {
   }
 
  private:
+  [[nodiscard]] bool is_over_grid(const Instruction& instruction) const {
+    bool result = false;
+    for_each_reduction(instruction, iname_, [&](const Expr&, Surroundings) { result = true; });
+    return result;
+  }
+
+  /// Whether the parts of other statements may be in the same launch. Parts that are spread over
+  /// more threads have a second launch of their own, see spread_parts.
+  [[nodiscard]] bool shares_launches(const Instruction& instruction) const {
+    return options_.how == GridReduction::last_block ||
+           std::none_of(instruction.within_inames.begin(), instruction.within_inames.end(),
+                        [&](const auto& each) { return is_of_threads(each); });
+  }
+
+  /// The end of the statements from `first` on whose parts the same blocks compute.
+  [[nodiscard]] std::size_t end_of_group(const std::vector<Instruction>& all,
+                                         std::size_t first) const {
+    std::size_t end = first + 1;
+    NameSet written = written_variables(all[first]);
+    while (shares_launches(all[first]) && end < all.size() && is_over_grid(all[end]) &&
+           shares_launches(all[end])) {
+      const NameSet read = read_variables(kernel_, all[end]);
+      if (std::any_of(read.begin(), read.end(),
+                      [&](const auto& each) { return written.count(each) != 0; })) {
+        break;
+      }
+      written.merge(written_variables(all[end]));
+      ++end;
+    }
+    return end;
+  }
+
   Instruction make_barrier(const std::string& base, bool is_passed_by_last_block = false) {
     Instruction barrier;
     barrier.id = names_.make(base + "_barrier");
@@ -392,29 +424,37 @@ class GridReducer {
     return instruction;
   }
 
-  void add_stages(Instruction instruction) {
-    wait_for_result(instruction);
-    std::vector<Instruction> first_stage;
-    second_inames_.push_back(copy_name(names_, iname_));
-    kernel_ = with_copied_inames(std::move(kernel_), {{iname_, second_inames_.back()}},
-                                 instruction.within_inames);
-    Instruction second = map_expressions(instruction, [&](const Expr& whole) {
-      std::vector<Expr> conditions;
-      const Expr expr = with_conditions_in_operands(whole, iname_, conditions);
-      return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
-        return is_over(part, iname_) ? std::optional(add_parts(part, instruction, first_stage))
-                                     : std::nullopt;
-      });
-    });
-    for (const Instruction& each : first_stage) {
-      kernel_.instructions.push_back(renamed(each, copied_loops(each)));
+  /// The parts of all statements, then what gives their results.
+  void add_stages(const std::vector<Instruction>& instructions) {
+    for (const Instruction& each : instructions) {
+      wait_for_result(each);
     }
     const bool is_last_block = options_.how == GridReduction::last_block;
-    if (is_last_block) {
-      second_threads_[second_inames_.back()] = threads_of(first_stage);
+    std::vector<Instruction> seconds;
+    for (const Instruction& instruction : instructions) {
+      std::vector<Instruction> first_stage;
+      second_inames_.push_back(copy_name(names_, iname_));
+      kernel_ = with_copied_inames(std::move(kernel_), {{iname_, second_inames_.back()}},
+                                   instruction.within_inames);
+      seconds.push_back(map_expressions(instruction, [&](const Expr& whole) {
+        std::vector<Expr> conditions;
+        const Expr expr = with_conditions_in_operands(whole, iname_, conditions);
+        return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+          return is_over(part, iname_) ? std::optional(add_parts(part, instruction, first_stage))
+                                       : std::nullopt;
+        });
+      }));
+      for (const Instruction& each : first_stage) {
+        kernel_.instructions.push_back(renamed(each, copied_loops(each)));
+      }
+      if (is_last_block) {
+        second_threads_[second_inames_.back()] = threads_of(first_stage);
+      }
     }
-    add_barrier(instruction.id, is_last_block);
-    push_last(std::move(second));
+    add_barrier(instructions.front().id, is_last_block);
+    for (Instruction& each : seconds) {
+      push_last(std::move(each));
+    }
     has_last_block_ = is_last_block;
   }
 

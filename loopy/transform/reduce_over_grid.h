@@ -33,6 +33,9 @@ struct ReduceOverGridOptions {
 ///     ... gbarrier
 ///     s = s + sum(l, a[g, l])  {atomic}
 ///
+/// Statements that follow each other and reduce over the iname share these launches, unless one
+/// reads what another gives, or threads have results of their own in the two-stage form.
+///
 /// With the last block the two-stage form is one launch: `... last_block` stands for the barrier,
 /// see BarrierInstruction. Statements after it begin another launch.
 ///

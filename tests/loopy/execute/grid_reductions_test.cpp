@@ -262,9 +262,33 @@ TEST(GridReductions, ByTheLastBlockOfEachRow) {
     const Kernel last = reduce_over_grid(blocks, "i_outer", by_last_block());
     expect_same_everywhere(last, kernel, {{"n", 700}});
     if (rows == std::string("j:g.1")) {
-      EXPECT_EQ(generate(last, Target::cuda).launches.size(), 3U);
+      EXPECT_EQ(generate(last, Target::cuda).launches.size(), 2U);  // spread reads s
     }
   }
+}
+
+// Blocks read the elements once for all results, and one last block gives all of them.
+TEST(GridReductions, OfSeveralResultsShareTheirLaunches) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", R"(
+      s[0] = sum(i, a[i])
+      g[0] = reduce(max, i, a[i])/sum(i, b[i])
+      v[0], p[0] = argmin(i, b[i], i)
+      t[0] = s[0] + sum(i, a[i]*b[i])
+  )",
+                                    with_arguments("a, b: f64[n]; s, g, v, t: f64[1]; p: i32[1]"));
+  const Kernel tagged = sliced(kernel);
+  EXPECT_EQ(generate(tagged, Target::cuda).launches.size(), 4U);  // t reads s
+  const Kernel last = reduce_over_grid(tagged, "i_outer", by_last_block());
+  EXPECT_EQ(generate(last, Target::cuda).launches.size(), 2U);
+  EXPECT_EQ(count_of("atomicAdd", generate_text(last, Target::cuda)), 2);
+  expect_same_everywhere(tagged, kernel, {{"n", 1000}});
+  expect_same_everywhere(last, kernel, {{"n", 1000}});
+  // those of rows share the loop around them
+  const Kernel rows = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < 5}",
+                                  "s[j] = sum(i, a[j, i])\nv[j], p[j] = argmax(i, a[j, i], i)",
+                                  with_arguments("a: f64[5, n]; s, v: f64[5]; p: i32[5]"));
+  EXPECT_EQ(generate(sliced(rows), Target::cuda).launches.size(), 2U);
+  expect_same_everywhere(sliced(rows), rows, {{"n", 700}});
 }
 
 TEST(GridReductions, ByTheLastBlockRunAgainAndAgain) {
