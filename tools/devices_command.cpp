@@ -1,20 +1,54 @@
 // rtcg devices: what this machine can run kernels on.
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime.h"
 #include "tools/command.h"
 #include "tools/json.h"
+#include "tools/measure_device.h"
+#include "tools/progress.h"
 
 namespace rtcg::tools {
 
 namespace {
 
-void print_json() {
+nlohmann::ordered_json json_of(const DeviceRates& rates) {
+  return {{"submit_us", rates.submit_us},
+          {"launch_us", rates.launch_us},
+          {"to_device_us", rates.to_device_us},
+          {"to_host_us", rates.to_host_us},
+          {"to_device_pageable_bytes_per_second", rates.to_device_pageable},
+          {"to_device_pinned_bytes_per_second", rates.to_device_pinned},
+          {"to_host_pageable_bytes_per_second", rates.to_host_pageable},
+          {"to_host_pinned_bytes_per_second", rates.to_host_pinned},
+          {"copy_on_device_bytes_per_second", rates.copy_on_device},
+          {"fill_bytes_per_second", rates.fill}};
+}
+
+/// The rates of a device, or why it has none: rtcg refuses some compilers.
+struct Measured {
+  std::optional<DeviceRates> rates{};
+  std::string why_not{};
+};
+
+Measured measured(const runtime::Device& device) {
+  const Progress progress("measuring " + to_string(device.info().id));
+  try {
+    return {measure_device(device)};
+  } catch (const Error& error) {
+    return {std::nullopt, fmt::format("{} [{}]", error.what(), error.code())};
+  }
+}
+
+void print_json(bool is_measured) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const runtime::Device& device : runtime::all_devices()) {
     const runtime::DeviceInfo& info = device.info();
@@ -34,6 +68,14 @@ void print_json() {
                     {"clock_khz", info.clock_khz},
                     {"has_f64", info.has_f64},
                     {"has_f16", info.has_f16}});
+    if (is_measured) {
+      const Measured result = measured(device);
+      if (result.rates) {
+        list.back()["measured"] = json_of(*result.rates);
+      } else {
+        list.back()["not_measured"] = result.why_not;
+      }
+    }
   }
   tools::print_json(list);
 }
@@ -59,14 +101,57 @@ void print_table() {
   }
 }
 
+void print_rates() {
+  std::vector<std::vector<std::string>> rows = {{"device", "submit", "launch", "to device",
+                                                 "pageable", "pinned", "to host", "pageable",
+                                                 "pinned", "copy", "fill"}};
+  std::string refusals;
+  const auto us = [](double time) { return fmt::format("{:.1f} us", time); };
+  const auto rate = [](double bytes) { return fmt::format("{:.1f} GB/s", bytes * 1e-9); };
+  for (const runtime::Device& device : runtime::all_devices()) {
+    const Measured result = measured(device);
+    if (!result.rates) {
+      refusals +=
+          fmt::format("{} is not measured: {}\n", to_string(device.info().id), result.why_not);
+      continue;
+    }
+    const DeviceRates& rates = *result.rates;
+    rows.push_back({to_string(device.info().id), us(rates.submit_us), us(rates.launch_us),
+                    us(rates.to_device_us), rate(rates.to_device_pageable),
+                    rate(rates.to_device_pinned), us(rates.to_host_us),
+                    rate(rates.to_host_pageable), rate(rates.to_host_pinned),
+                    rate(rates.copy_on_device), rate(rates.fill)});
+  }
+  std::printf("\n%s%s", table(rows).c_str(), printable(refusals, true).c_str());
+  std::puts(
+      "submit: until the host goes on after a launch; launch: until it knows that a kernel of one "
+      "thread "
+      "is done;\n"
+      "to device, to host: a copy of 4 bytes, then large copies from and to pageable and pinned "
+      "memory;\n"
+      "copy: on the device, bytes read and written; fill: bytes written");
+}
+
 }  // namespace
 
 void add_devices_command(CLI::App& app) {
   const auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("devices", "List the devices of this machine");
   command->add_flag("--json", output->as_json, "Print JSON, one object per device");
-  command->footer("Example:\n  rtcg devices --json");
-  command->callback([output] { output->as_json ? print_json() : print_table(); });
+  const auto is_measured = std::make_shared<bool>(false);
+  command->add_flag("--measure", *is_measured,
+                    "Measure launches, copies and memory of each device, about a second each");
+  command->footer("Examples:\n  rtcg devices --json\n  rtcg devices --measure");
+  command->callback([output, is_measured] {
+    if (output->as_json) {
+      print_json(*is_measured);
+      return;
+    }
+    print_table();
+    if (*is_measured) {
+      print_rates();
+    }
+  });
 }
 
 }  // namespace rtcg::tools
