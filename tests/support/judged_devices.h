@@ -20,26 +20,33 @@ inline bool is_judged(std::string_view what) {
          ("," + std::string(named) + ",").find("," + std::string(what) + ",") != std::string::npos;
 }
 
-/// All devices that are judged, but those whose compiler rtcg refuses, because it makes wrong code: PoCL from 4 on
-/// may be one. Tests that would run there would only find that refusal; a line on stderr says who
-/// is left out.
+/// Why rtcg refuses the compiler of a device: it makes wrong code, as that of PoCL from 4 on may.
+/// Empty if it does not.
+inline std::string why_refused(const Device& device) {
+  const runtime::DeviceInfo& info = device.info();
+  if (info.id.kind == runtime::BackendKind::opencl && info.is_cpu &&
+      std::atoi(info.driver_version.c_str()) >= 4) {
+    try {
+      (void)runtime::Program::compile(device, SourceText{"__kernel void f() {}\n", {}});
+    } catch (const Unsupported& refusal) {
+      return refusal.what();
+    }
+  }
+  return {};
+}
+
+/// All devices that are judged and not refused. Tests that would run on those would only find the
+/// refusal; a line on stderr says who is left out.
 inline const std::vector<runtime::Device>& judged_devices() {
   static const std::vector<runtime::Device> devices = [] {
     std::vector<runtime::Device> judged;
     for (const Device& device : all_devices()) {
-      const runtime::DeviceInfo& info = device.info();
-      if (!is_judged(to_string(info.id.kind))) {
+      if (!is_judged(to_string(device.info().id.kind))) {
         continue;
       }
-      const bool is_doubtful = info.id.kind == runtime::BackendKind::opencl && info.is_cpu &&
-                               std::atoi(info.driver_version.c_str()) >= 4;
-      if (is_doubtful) {
-        try {
-          (void)runtime::Program::compile(device, SourceText{"__kernel void f() {}\n", {}});
-        } catch (const Unsupported& refusal) {
-          std::fprintf(stderr, "left out: %s\n", refusal.what());
-          continue;
-        }
+      if (const std::string why = why_refused(device); !why.empty()) {
+        std::fprintf(stderr, "left out: %s\n", why.c_str());
+        continue;
       }
       judged.push_back(device);
     }

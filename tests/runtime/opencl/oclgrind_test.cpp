@@ -41,7 +41,7 @@ Simulated simulate(const std::string& filter) {
 }
 
 /// The outer half of each test starts the inner half, which is the same test in the simulator.
-class Oclgrind : public testing::Test {
+class Oclgrind : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!is_inside() && find_program("oclgrind").empty()) {
