@@ -132,7 +132,7 @@ void sum_by_loop(benchmark::State& state) {
     for (std::int64_t i = 0; i < count; ++i) {
       total += a[i];
     }
-    benchmark::DoNotOptimize(std::as_const(total));
+    benchmark::DoNotOptimize(total);
   }
   set_bytes(state, sizeof(T));
   const StreamScope scope(stream());
@@ -161,7 +161,7 @@ void max_by_loop(benchmark::State& state) {
     for (std::int64_t i = 0; i < count; ++i) {
       most = a[i] > most ? a[i] : most;
     }
-    benchmark::DoNotOptimize(std::as_const(most));
+    benchmark::DoNotOptimize(most);
   }
   set_bytes(state, sizeof(T));
   const StreamScope scope(stream());
