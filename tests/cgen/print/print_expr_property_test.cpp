@@ -160,7 +160,7 @@ struct H {
 }
 
 TEST(PrintExprProperty, GroupsLikeTheCompiler) {
-  const int count = scaled(20000);
+  const int count = scaled(10000);
   RandomTrees trees(20261120);
   constexpr int batch = 10000;
   for (int begin = 0; begin < count; begin += batch) {

@@ -167,7 +167,7 @@ int number_from(const char* variable, int otherwise) {
 }
 
 TEST(RandomKernels, GiveTheirNumbersOrARefusal) {
-  const int count = number_from("RTCG_RANDOM_KERNELS", 5000);
+  const int count = number_from("RTCG_RANDOM_KERNELS", 2000);
   const auto first = static_cast<std::uint64_t>(number_from("RTCG_RANDOM_SEED", 1));
   std::map<std::string, int> step_refusals;
   std::map<std::string, int> kernel_refusals;
