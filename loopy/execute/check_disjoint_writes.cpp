@@ -8,14 +8,14 @@
 
 namespace rtcg::loopy {
 
+bool states_disjoint_writes(const Kernel& kernel) {
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                     [](const Instruction& each) { return each.disjoint_at.has_value(); });
+}
+
 void check_disjoint_writes(const Kernel& kernel, runtime::StreamRef stream,
                            const std::vector<NamedArgument>& arguments,
                            const IntegerValues& integers) {
-  const bool has_any = std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
-                                   [](const Instruction& each) { return each.disjoint_at; });
-  if (!has_any) {
-    return;
-  }
   InterpretArguments given;
   given.parameters = integers;
   for (const NamedArgument& each : arguments) {

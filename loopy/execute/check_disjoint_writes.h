@@ -8,9 +8,11 @@
 
 namespace rtcg::loopy {
 
-/// Interprets a kernel with the contents that its arguments have on the stream, if statements are
-/// stated to be disjoint: debug mode asks before each call. Kernels that cannot be interpreted, or
-/// not as a whole, are not checked.
+/// Whether statements of the kernel are stated to be disjoint.
+[[nodiscard]] bool states_disjoint_writes(const Kernel& kernel);
+
+/// Interprets such a kernel with the contents that its arguments have on the stream: debug mode
+/// asks before each call. Kernels that cannot be interpreted, or not as a whole, are not checked.
 ///
 /// @param kernel  typed, with rules expanded
 /// @throws InvalidInput  loopy.interpret.not_disjoint, loopy.interpret.out_of_bounds

@@ -263,6 +263,7 @@ struct Executor::State {
   const Kernel kernel;
   const runtime::Device device;
   const ArgumentRules rules;
+  const bool has_disjoint_writes = states_disjoint_writes(kernel);
   std::optional<runtime::CompiledProgram> binary{};  // compiled before
   std::mutex mutex;                                  // of variants
   std::optional<Variant> variants[2];
@@ -281,7 +282,7 @@ Executor::Executor(const Kernel& kernel, runtime::Device device, runtime::Compil
 void Executor::operator()(runtime::StreamRef stream,
                           const std::vector<NamedArgument>& arguments) const {
   const LaunchArguments checked(state_->rules, arguments);
-  if (runtime::is_debug_mode()) {
+  if (state_->has_disjoint_writes && runtime::is_debug_mode()) {
     check_disjoint_writes(state_->kernel, stream, arguments, checked.named_integers());
   }
   state_->run(stream, checked);
@@ -290,7 +291,7 @@ void Executor::operator()(runtime::StreamRef stream,
 void Executor::run_in_order(runtime::StreamRef stream,
                             std::span<const NamedArgument::Value> values) const {
   const LaunchArguments checked(state_->rules, values);
-  if (runtime::is_debug_mode()) {
+  if (state_->has_disjoint_writes && runtime::is_debug_mode()) {
     std::vector<NamedArgument> arguments;
     for (std::size_t i = 0; i < values.size(); ++i) {
       arguments.push_back({state_->kernel.arguments[i].name, values[i]});

@@ -67,6 +67,10 @@ std::optional<std::int64_t> IntegerFormula::evaluate(const IntegerList& values) 
     }
     return evaluate_integer(*rare_, named);
   }
+  if (steps_.size() == 1) {  // most lengths and strides
+    const Step& step = steps_.front();
+    return step.op == Op::constant ? step.operand : values[static_cast<std::size_t>(step.operand)];
+  }
   std::array<std::int64_t, most_depth> stack{};
   std::size_t depth = 0;
   for (const Step& step : steps_) {
