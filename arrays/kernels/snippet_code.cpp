@@ -241,7 +241,7 @@ void SnippetCode::packed_element(const Snippet& snippet, const std::vector<Expr>
       continue;
     }
     const ArrayUse& use = program_.arrays.at(operand_names_[k]);
-    const Pack pack(operand.dtype, lanes, form_.dialect);
+    const Pack pack = pack_of(operand.dtype, lanes, form_.dialect);
     const cgen::Type element = snippet_storage_type(operand.dtype, form_.dialect);
     const std::string name = operand_names_[k];
     const Expr values =

@@ -40,7 +40,7 @@ void emit_packs(const KernelForm& form, const KernelInterface& interface,
     }
   }
   for (std::size_t target = 0; target < form.targets.size(); ++target) {
-    const Pack pack(form.targets[target].dtype, form.lanes, form.dialect);
+    const Pack pack = pack_of(form.targets[target].dtype, form.lanes, form.dialect);
     body << assign(interface.target_pack(target, interface.target_offset(target, index), pack),
                    pack.join(results[target]));
   }
@@ -160,7 +160,7 @@ PackedLeaves::PackedLeaves(const KernelForm& form, const KernelInterface& interf
     }
     gathered_.emplace_back();
     if (operand.strides[static_cast<std::size_t>(form.axes - 1)] == StrideClass::one) {
-      const Pack pack(dtype, lanes, form.dialect);
+      const Pack pack = pack_of(dtype, lanes, form.dialect);
       const Expr packed =
           body.add(cgen::declare(cgen::const_(pack.type()), fmt::format("in{}_pack", leaf),
                                  interface.leaf_pack(leaf, offset(leaf), pack)));

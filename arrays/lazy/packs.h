@@ -1,42 +1,18 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <vector>
+#include "rtcg/arrays/lazy/lower_steps.h"
+#include "rtcg/loopy/device/vector_pack.h"
 
-#include "rtcg/arrays/core/dtype.h"
-#include "rtcg/cgen/ast/expr_operators.h"
-#include "rtcg/cgen/dialect/dialect.h"
-
-// Neighbouring elements that one instruction reads or writes.
+// Neighbouring elements of arrays that one instruction reads or writes.
 
 namespace rtcg::arrays::detail {
 
-/// Adjacent elements, 16 bytes at most, and the vector type that holds them.
-///
-/// Elements of one and two bytes are packed in words, because not every language has vectors of
-/// them.
-class Pack {
- public:
-  static constexpr int most_bytes = 16;
+using Pack = loopy::VectorPack;
 
-  /// @param lanes  a power of two; lanes * size_bytes(dtype) <= most_bytes
-  Pack(DType dtype, int lanes, cgen::Dialect dialect);
-
-  [[nodiscard]] const cgen::Type& type() const noexcept { return type_; }
-  /// An element of a pack, as memory holds it; of a complex one a part (0 or 1).
-  [[nodiscard]] cgen::Expr element(const cgen::Expr& pack, int lane, int part) const;
-  /// The pack of elements as memory holds them; the parts of a complex one follow each other.
-  [[nodiscard]] cgen::Expr join(const std::vector<cgen::Expr>& elements) const;
-
- private:
-  [[nodiscard]] cgen::Expr lane_of(const cgen::Expr& pack, int lane) const;
-
-  cgen::Type element_;  // of a part
-  int parts_;           // of an element
-  int count_;           // of parts in the pack
-  int parts_each_ = 1;  // in a lane of the vector
-  cgen::Type lane_type_;
-  cgen::Type type_;
-};
+/// @param lanes  a power of two; lanes * size_bytes(dtype) <= Pack::most_bytes
+[[nodiscard]] inline Pack pack_of(DType dtype, int lanes, cgen::Dialect dialect) {
+  return {memory_type(dtype, dialect), is_complex(dtype) ? 2 : 1, lanes};
+}
 
 }  // namespace rtcg::arrays::detail

@@ -62,7 +62,7 @@ int lane_count(const Kernel& kernel, const std::string& iname) {
   const ConstraintSet set = constraints_of(kernel, {iname});
   const auto low = set.minimum(Affine(iname));
   const auto high = set.maximum(Affine(iname));
-  const bool fits = low == 0 && (high == 1 || high == 3);
+  const bool fits = low == 0 && (high == 1 || high == 3 || high == 7 || high == 15);
   return fits ? static_cast<int>(*high + 1) : 0;
 }
 
@@ -134,7 +134,8 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
     return refuse("is not an element of an array in global or shared memory");
   }
   const auto kind = layout->type ? cgen::scalar_kind(*layout->type) : std::nullopt;
-  if (!kind || cgen::size_bytes(*kind) * lanes > most_vector_bytes) {
+  if (!kind || kind == cgen::ScalarKind::bool_ ||
+      cgen::size_bytes(*kind) * lanes > most_vector_bytes) {
     return refuse(
         fmt::format("has no type of which {} fit into {} bytes", lanes, most_vector_bytes));
   }

@@ -37,7 +37,7 @@ struct VectorPlan {
                                                                const std::string& iname, int lanes);
 
 /// The plan of a statement within `iname`; nothing if it has no vector access, if `iname` does not
-/// have 2 or 4 values from 0 on, or if lanes could read values that other lanes write.
+/// have 2, 4, 8 or 16 values from 0 on, or if lanes could read values that other lanes write.
 [[nodiscard]] std::optional<VectorPlan> find_vector_plan(const Kernel& kernel,
                                                          const Instruction& instruction,
                                                          const std::string& iname);

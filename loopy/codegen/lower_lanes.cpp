@@ -8,6 +8,7 @@
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/lower_statement.h"
+#include "rtcg/loopy/device/vector_pack.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -257,12 +258,6 @@ class LaneLowering {
 
   // ---- all values of the innermost lane in one access
 
-  /// No language has vectors of f16 or bf16: these are accessed one by one.
-  [[nodiscard]] bool is_short_float(const Expr& element) const {
-    const auto kind = cgen::scalar_kind(variables_.type_of(element));
-    return kind == cgen::ScalarKind::f16 || kind == cgen::ScalarKind::bf16;
-  }
-
   /// Whether it could be done. Where guards may keep lanes out, vectors are for when all hold.
   bool lower_vector(const EmitContext& context, LaneBlock& block) {
     const std::string& lane = lanes_.back();
@@ -276,11 +271,6 @@ class LaneLowering {
     if (plan && plan->is_clipped && !clips_together(plan->lanes, context)) {
       plan->is_clipped = false;
       plan->loads.clear();
-    }
-    if (plan) {
-      std::erase_if(plan->loads, [&](const Expr& load) { return is_short_float(load); });
-      plan->is_store = plan->is_store && !is_short_float(assignment->targets.front());
-      plan->is_clipped = plan->is_clipped && !plan->loads.empty();
     }
     if (!plan || (plan->loads.empty() && !plan->is_store)) {
       return false;
@@ -362,8 +352,7 @@ class LaneLowering {
     }
     const cgen::Expr zero = lower_expr(variables_.scope_of(context), Expr(0), element);
     const std::vector<cgen::Expr> zeros(static_cast<std::size_t>(lanes), zero);
-    return condition ? cgen::select(*condition, load,
-                                    cgen::make_vector(cgen::vector_of(element, lanes), zeros))
+    return condition ? cgen::select(*condition, load, VectorPack(element, 1, lanes).join(zeros))
                      : load;
   }
 
@@ -398,11 +387,15 @@ class LaneLowering {
     return true;
   }
 
+  [[nodiscard]] VectorPack pack_of(const Expr& access, int lanes) {
+    return {variables_.type_of(access), 1, lanes};
+  }
+
   /// `*(float4*)&element`.
   [[nodiscard]] cgen::Expr as_vector(const Expr& access, int lanes, const EmitContext& context,
                                      bool is_read) {
     const Argument* argument = find_argument(launch_.kernel, target_name(access));
-    cgen::Type type = cgen::vector_of(variables_.type_of(access), lanes);
+    cgen::Type type = pack_of(access, lanes).type();
     type = is_read ? cgen::const_(type) : type;
     const bool is_constant =
         argument != nullptr && argument->address_space == AddressSpace::constant;
@@ -466,8 +459,7 @@ class LaneLowering {
           if (load.array == array &&
               std::equal(indices.begin(), indices.end(), load.indices.begin(), load.indices.end(),
                          is_same)) {
-            return cgen::Expr(
-                cgen::Member{vectors[i], std::string(1, "xyzw"[static_cast<std::size_t>(number)])});
+            return pack_of(plan.loads[i], plan.lanes).element(vectors[i], number);
           }
         }
         return of_memory(array, indices);
@@ -481,9 +473,9 @@ class LaneLowering {
       values.push_back(value.type() == type ? value : cgen::cast(type, value));
     }
     if (plan.is_store) {
-      const cgen::Expr all = cgen::make_vector(cgen::vector_of(type, plan.lanes), values);
       block.code.items.push_back(
-          {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false), all)}});
+          {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false),
+                                      VectorPack(type, 1, plan.lanes).join(values))}});
     }
   }
 

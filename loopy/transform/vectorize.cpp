@@ -57,11 +57,13 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& ina
   }
   const ConstraintSet set = constraints_of(kernel, {iname});
   const auto last = set.maximum(Affine(iname));
-  if (set.minimum(Affine(iname)) != 0 || (last != 1 && last != 3)) {
-    return Refusal{"loopy.vectorize.bad_length",
-                   fmt::format("'{}' does not have the values 0 and 1, or 0 to 3: split it by 2 or "
-                               "4, and take the inner iname",
-                               iname)};
+  const bool is_length = last == 1 || last == 3 || last == 7 || last == 15;
+  if (set.minimum(Affine(iname)) != 0 || !is_length) {
+    return Refusal{
+        "loopy.vectorize.bad_length",
+        fmt::format("'{}' does not have 2, 4, 8 or 16 values from 0 on: split it by such "
+                    "a number, and take the inner iname",
+                    iname)};
   }
   // rules hide accesses, and address spaces say what is memory
   const Kernel seen = placed_on_axes(kernel);

@@ -1,4 +1,5 @@
 // Arrays of complex numbers and of vectors, on every target; read-only arrays on the GPU.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/print/print_module.h"
@@ -148,6 +149,35 @@ TEST(NarrowTypes, WrapScanAndDecide) {
                   typed_arguments("a, b: bf16[n]; mask: u8[n]; level: i8[n]; n: i32"));
   expect_same_everywhere(apply_recipe(decided, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)"),
                          decided, {{"n", 70}});
+}
+
+// Several elements in each word of a vector, with a tail that makes no whole vector.
+TEST(NarrowTypes, AreReadAndWrittenByVectorsOfWords) {
+  struct Case {
+    int lanes;
+    std::vector<std::string> types;
+  };
+  for (const Case& each : {Case{8, {"f16", "bf16", "i16"}}, Case{16, {"u8", "i8"}}}) {
+    SCOPED_TRACE(each.lanes);
+    std::string arguments = "n: i32";
+    std::string statements;
+    std::string arrays;
+    for (const std::string& type : each.types) {
+      arguments += fmt::format("; a_{0}, b_{0}: {0}[n]; c_{0}: f32[n]", type);
+      statements +=
+          fmt::format("b_{0}[i] = a_{0}[i] + a_{0}[i]\nc_{0}[i] = c_{0}[i] - a_{0}[i]\n", type);
+      arrays += fmt::format("{0}a_{1}, b_{1}", arrays.empty() ? "" : ", ", type);
+    }
+    const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", statements, typed_arguments(arguments));
+    const Kernel vectors =
+        apply_recipe(kernel, fmt::format("split_iname(i, {}, inner_name=v)\n"
+                                         "split_iname(i_outer, 16, outer_tag=g.0, inner_tag=l.0)\n"
+                                         "vectorize(v, arrays=[{}])",
+                                         each.lanes, arrays));
+    expect_same_everywhere(vectors, kernel, {{"n", 17 * each.lanes + 1}});
+    rtcg::testing::expect_nvrtc_compiles(
+        print_module(generate(vectors, Target::cuda).module, cgen::Dialect::cuda));
+  }
 }
 
 TEST(ComplexArrays, TakeConstantsInTheirOwnType) {

@@ -60,6 +60,37 @@ TEST(Vectorize, GoesOneByOneWhereNotAllLanesAreIn) {
 )");
 }
 
+// No language has vectors of all these types, or of so many elements: they are parts of words.
+TEST(Vectorize, PacksElementsOfFewBytesInWords) {
+  const auto text = [](const char* arguments, const char* statement, int lanes, Target target) {
+    const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", statement,
+                                      {.arguments = arguments, .assumptions = "n mod 16 = 0"});
+    return generate_text(
+        vectorize(split_iname(kernel, "i", lanes, {.inner_name = "v", .outer_tag = "g.0"}), "v"),
+        target, {.recipe_comment = false});
+  };
+  EXPECT_EQ(text("a, b: f16[n]; n: i32", "b[i] = a[i]", 2, Target::cuda), R"(#include <cuda_fp16.h>
+
+extern "C" __global__ void __launch_bounds__(1) loopy_kernel(const __half *__restrict__ a,
+    __half *__restrict__ b, const int n) {
+  const int i_outer = (int)blockIdx.x;
+  const unsigned int a_vec = *(const unsigned int *)&a[2 * i_outer];
+  *(unsigned int *)&b[2 * i_outer] =
+      (unsigned int)__half_as_ushort(__ushort_as_half((unsigned short)a_vec)) |
+      ((unsigned int)__half_as_ushort(__ushort_as_half((unsigned short)(a_vec >> 16u))) << 16u);
+}
+)");
+  const std::string bytes = text("a, b: u8[n]; n: i32", "b[i] = a[i]", 4, Target::opencl);
+  EXPECT_NE(bytes.find("const uint a_vec = *(__global const uint *)&a[4 * i_outer];"),
+            std::string::npos)
+      << bytes;
+  EXPECT_NE(bytes.find("((uint)(uchar)(a_vec >> 16u) << 16u) |"), std::string::npos) << bytes;
+  const std::string halves = text("a, b: f16[n]; n: i32", "b[i] = 2*a[i]", 8, Target::cuda);
+  EXPECT_NE(halves.find("const uint4 a_vec = *(const uint4 *)&a[8 * i_outer];"), std::string::npos)
+      << halves;
+  EXPECT_NE(halves.find("*(uint4 *)&b[8 * i_outer] ="), std::string::npos) << halves;
+}
+
 TEST(Vectorize, LoadsAVectorOnceForAllRowsOfAThread) {
   const Kernel sums = make_kernel("{[i, j]: 0 <= i < 3 and 0 <= j < n}", "c[i, j] = a[i, j] + b[j]",
                                   {.default_type = cgen::f32, .assumptions = "n mod 4 = 0"});
@@ -114,7 +145,8 @@ TEST(Vectorize, AsksForAlignedArrays) {
 
 TEST(Vectorize, RefusesInamesThatAreNoLanes) {
   EXPECT_ERROR("loopy.vectorize.unknown_iname", vectorize(by_fours("b[i] = a[i]"), "q"));
-  EXPECT_ERROR("loopy.vectorize.bad_length", vectorize(by_fours("b[i] = a[i]", "", 8), "v"));
+  EXPECT_ERROR("loopy.vectorize.bad_length", vectorize(by_fours("b[i] = a[i]", "", 3), "v"));
+  EXPECT_ERROR("loopy.vectorize.bad_length", vectorize(by_fours("b[i] = a[i]", "", 32), "v"));
   EXPECT_ERROR("loopy.vectorize.tagged_already",
                vectorize(tag_inames(by_fours("b[i] = a[i]"), "v:unr"), "v"));
   EXPECT_EQ(why_not([&] { return vectorize(by_fours("b[i] = a[i]"), "v"); }), std::nullopt);
