@@ -30,7 +30,7 @@ constexpr std::size_t most_fetchable = 4;
 /// all again and again, and wait for the first.
 struct RankingBounds {
   std::size_t most_slicings = 400000;  ///< the best ones
-  std::size_t most_choices = 500000;   ///< that are looked at, about: 0.4 s of one core, or less
+  std::size_t most_choices = 1200000;  ///< that are looked at, about: a second of one core, or less
 };
 
 /// No iname.

@@ -417,7 +417,7 @@ TEST(SlicingStream, LaysOutWhatItMay) {
 
 TEST(SlicingStream, FindsLayoutsAndTheirNeighbours) {
   SlicingConstraints constraints{.parameters = {{"n", 72}}};
-  constraints.max_threads = 64;
+  constraints.max_threads = 32;
   constraints.max_items_per_thread = 4;
   const std::size_t described = SlicingStream(matmul(), constraints).count();
   constraints.free_layouts = {"a", "b", "c"};
