@@ -33,6 +33,7 @@ std::vector<Kind> all_kinds(const Places& places) {
   kinds.push_back(options_kind(places));
   kinds.push_back(kernels_kind());
   kinds.push_back(gallery_kind());
+  kinds.push_back(held_out_kind());
   return kinds;
 }
 

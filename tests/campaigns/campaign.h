@@ -118,6 +118,7 @@ struct Places {
 [[nodiscard]] Kind options_kind(const Places& places);
 [[nodiscard]] Kind kernels_kind();
 [[nodiscard]] Kind gallery_kind();
+[[nodiscard]] Kind held_out_kind();
 
 /// The kernel files of `examples/kernels` and of the pages of transformations.
 [[nodiscard]] const std::vector<std::string>& kernel_file_seeds();

@@ -1,6 +1,7 @@
-// The kernels of examples/gallery by any slicing that is listed of them, on every target of this
-// machine, against the interpreter of the description.
+// The kernels of examples/gallery, and others that no table or test names, by any slicing that is
+// listed of them, on every target of this machine, against the interpreter of the description.
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include <fmt/format.h>
@@ -21,6 +22,69 @@ namespace {
 using loopy::IntegerValues;
 using loopy::Kernel;
 
+/// Kernels for which nothing was tuned.
+constexpr std::string_view held_out_texts[] = {
+    R"(kernel shared_weights
+domains
+  {[i, j, k, l]: 0 <= i < n and 0 <= j < m and 0 <= k, l < d}
+type f32
+sizes n=1024, m=768, d=100
+small n=7, m=9, d=11
+statements
+  s[i, j] = sum(k, fmin(abs(a[i, k]), abs(b[j, k]))) / (1 + sum(l, fmax(abs(a[i, l]), abs(b[j, l]))))
+)",
+    R"(kernel three_operands
+domains
+  {[e, i, j, k]: 0 <= e < n and 0 <= i < p and 0 <= j, k < q}
+type f32
+sizes n=4096, p=24, q=16
+small n=5, p=6, q=4
+statements
+  y[e, i] = w[e]*sum((j, k), x[e, j]*m[i, j, k]*z[e, k])
+)",
+    R"(kernel staggered_divergence
+domains
+  {[i, j]: 0 <= i < n and 0 <= j < m}
+type f64
+sizes n=4096, m=4096
+small n=9, m=13
+statements
+  d[i, j] = (u[i + 1, j] - u[i, j])*rx[j] + (v[i, j + 1] - v[i, j])*ry[i]
+)",
+    R"(kernel weighted_rows
+domains
+  {[i, k, j, l]: 0 <= i < n and 0 <= k, l < d and 0 <= j < m}
+type f32
+sizes n=4096, d=256, m=64
+small n=6, d=10, m=5
+statements
+  for i
+    <> top = reduce(max, k, x[i, k])
+    y[i, j] = sum(l, w[j, l]*exp(x[i, l] - top))
+  end
+)",
+    R"(kernel autocorrelation
+domains
+  {[b, s, t]: 0 <= b < n and 0 <= s < lags and 0 <= t < length}
+type f32
+sizes n=64, lags=128, length=4096
+small n=3, lags=6, length=20
+arguments
+  x: f32[n, length + lags]; r: f32[n, lags]
+statements
+  r[b, s] = sum(t, x[b, t]*x[b, t + s])
+)",
+    R"(kernel upper_band
+domains
+  {[i, j, k]: 0 <= i < n and i <= j < i + 8 and j < n and 0 <= k < m}
+type f64
+sizes n=2048, m=512
+small n=12, m=9
+statements
+  g[i, j] = g[i, j] + sum(k, a[k, i]*b[k, j])
+)",
+};
+
 struct GalleryKernel {
   std::string name{};
   Kernel described{};
@@ -28,25 +92,33 @@ struct GalleryKernel {
   loopy::CompareOptions options{};
 };
 
-const std::vector<GalleryKernel>& gallery() {
-  static const std::vector<GalleryKernel> all = [] {
-    std::vector<GalleryKernel> made;
-    for (const std::string_view text : embedded_gallery()) {
-      const loopy::KernelFile file = loopy::parse_kernel_file(text);
-      GalleryKernel& each = made.emplace_back();
-      each.described = loopy::described_kernel(file);
-      each.name = each.described.name;
-      each.small_sizes.insert(file.small_sizes.begin(), file.small_sizes.end());
-      double value = 0.75;
-      for (const loopy::Argument& argument :
-           loopy::infer_types(loopy::expand_subst(each.described)).arguments) {
-        if (!argument.is_array && each.small_sizes.count(argument.name) == 0) {
-          each.options.reals[argument.name] = value += 0.125;
-        }
+template <class Texts>
+std::vector<GalleryKernel> kernels_of(const Texts& texts) {
+  std::vector<GalleryKernel> made;
+  for (const std::string_view text : texts) {
+    const loopy::KernelFile file = loopy::parse_kernel_file(text);
+    GalleryKernel& each = made.emplace_back();
+    each.described = loopy::described_kernel(file);
+    each.name = each.described.name;
+    each.small_sizes.insert(file.small_sizes.begin(), file.small_sizes.end());
+    double value = 0.75;
+    for (const loopy::Argument& argument :
+         loopy::infer_types(loopy::expand_subst(each.described)).arguments) {
+      if (!argument.is_array && each.small_sizes.count(argument.name) == 0) {
+        each.options.reals[argument.name] = value += 0.125;
       }
     }
-    return made;
-  }();
+  }
+  return made;
+}
+
+const std::vector<GalleryKernel>& gallery() {
+  static const std::vector<GalleryKernel> all = kernels_of(embedded_gallery());
+  return all;
+}
+
+const std::vector<GalleryKernel>& held_out() {
+  static const std::vector<GalleryKernel> all = kernels_of(held_out_texts);
   return all;
 }
 
@@ -66,9 +138,9 @@ struct SlicedCase {
 };
 
 /// What is listed is to be served: a refusal after the list is a finding.
-SlicedCase case_of(std::uint64_t seed) {
+SlicedCase case_of(const std::vector<GalleryKernel>& kernels, std::uint64_t seed) {
   Draw draw(seed);
-  const GalleryKernel& given = draw.of(gallery());
+  const GalleryKernel& given = draw.of(kernels);
   SlicedCase result;
   result.target = draw.chance(40) ? "host" : draw.chance(50) ? "devices" : "cuda";
   result.kernel.described = given.described;
@@ -119,14 +191,13 @@ SlicedCase case_of(std::uint64_t seed) {
   return result;
 }
 
-}  // namespace
-
-Kind gallery_kind() {
-  return {"gallery",
-          "listed slicings of the gallery's kernels, at odd sizes, on the targets of `kernels`",
+Kind kind_of(const char* name, const char* what,
+             const std::function<const std::vector<GalleryKernel>&()>& kernels) {
+  return {name,
+          what,
           [](Draw& draw) { return std::to_string(draw.bits()); },
-          [](const std::string& input) -> std::uint64_t {
-            const SlicedCase made = case_of(std::stoull(input));
+          [kernels](const std::string& input) -> std::uint64_t {
+            const SlicedCase made = case_of(kernels(), std::stoull(input));
             const std::string story = "\n" + made.target + ": " + made.kernel.story;
             try {
               return judge_kernel(made.kernel, made.target);
@@ -139,6 +210,20 @@ Kind gallery_kind() {
           },
           120,
           0};
+}
+
+}  // namespace
+
+Kind gallery_kind() {
+  return kind_of(
+      "gallery",
+      "listed slicings of the gallery's kernels, at odd sizes, on the targets of `kernels`",
+      []() -> const std::vector<GalleryKernel>& { return gallery(); });
+}
+
+Kind held_out_kind() {
+  return kind_of("held_out", "the same of kernels that no table and no other test has",
+                 []() -> const std::vector<GalleryKernel>& { return held_out(); });
 }
 
 }  // namespace rtcg::campaigns
