@@ -44,7 +44,7 @@ Measured measured(const runtime::Device& device) {
   try {
     return {measure_device(device)};
   } catch (const Error& error) {
-    return {std::nullopt, fmt::format("{} [{}]", error.what(), error.code())};
+    return {std::nullopt, error.what()};
   }
 }
 
