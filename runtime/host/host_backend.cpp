@@ -301,16 +301,34 @@ void HostBackend::copy(Stream stream, const CopyRegion& region) {
   queue(stream).submit([region] { copy_rows(region); }, "copy");
 }
 
+namespace {
+
+/// The pattern once, then copies of what is there: twice the length each, until that is what the
+/// first-level cache holds.
+void repeat_pattern(std::byte* target, std::size_t bytes, const std::byte* pattern,
+                    std::size_t pattern_bytes) {
+  constexpr std::size_t longest_copy = 16 * 1024;
+  if (bytes == 0) {
+    return;
+  }
+  std::memcpy(target, pattern, pattern_bytes);
+  for (std::size_t done = pattern_bytes; done < bytes;) {
+    const std::size_t length = std::min({done, bytes - done, longest_copy});
+    std::memcpy(target + done, target, length);
+    done += length;
+  }
+}
+
+}  // namespace
+
 void HostBackend::fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
                        std::size_t count) {
   std::array<std::byte, 16> kept = {};
   std::copy(pattern.begin(), pattern.end(), kept.begin());
   queue(stream).submit(
       [kept, address, count, pattern_bytes = pattern.size()] {
-        auto* target = reinterpret_cast<std::byte*>(address);
-        for (std::size_t i = 0; i < count; ++i) {
-          std::memcpy(target + i * pattern_bytes, kept.data(), pattern_bytes);
-        }
+        repeat_pattern(reinterpret_cast<std::byte*>(address), count * pattern_bytes, kept.data(),
+                       pattern_bytes);
       },
       "fill");
 }

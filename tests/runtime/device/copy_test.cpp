@@ -190,6 +190,18 @@ TEST_P(Copies, FillWithPatternsOfEachSize) {
   EXPECT_EQ(vectors.to_vector(stream)[1], (std::array<float, 4>{1, 2, 3, 4}));
 }
 
+TEST_P(Copies, FillMemoryOfAnyLength) {
+  const Stream stream(device());
+  for (const std::size_t count : {1U, 1023U, 1024U, 1025U, 4096U, 50001U}) {
+    const Buffer<std::array<float, 4>> buffer(device(),
+                                              std::vector<std::array<float, 4>>(count + 1));
+    fill(stream, buffer.subrange(0, count), {1, 2, 3, 4});
+    std::vector<std::array<float, 4>> expected(count, {1, 2, 3, 4});
+    expected.push_back({});
+    EXPECT_EQ(buffer.to_vector(stream), expected) << count;
+  }
+}
+
 TEST_P(Copies, FillRowsOfAMatrix) {
   const Stream stream(device());
   const Buffer<int> matrix(device(), std::vector<int>(12, 0));
