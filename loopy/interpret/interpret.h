@@ -27,8 +27,8 @@ struct InterpretOptions {
   /// Parts of expressions that are evaluated. A kernel that takes more is not run as a whole: some
   /// of its results are computed.
   double most_operations = 2e7;
-  /// Results of each array that are computed then, among them the first and the last; 0: none, the
-  /// kernel is refused.
+  /// Results of each array that are computed then, among them the first, the last and some of the
+  /// last along each axis; 0: none, the kernel is refused.
   std::size_t samples = 128;
   /// That four samples of each array may take, where that is more than most_operations: the first
   /// of them half of it.

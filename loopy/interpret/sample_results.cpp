@@ -137,8 +137,13 @@ class Sampler {
     add([](std::int64_t) { return std::int64_t{0}; });
     add([](std::int64_t length) { return length - 1; });
     for (std::size_t i = 0; i < options_.samples; ++i) {
+      // every other one may be at rims, where the last tiles are cut off
+      const bool may_be_last = i % 2 == 1;
       add([&](std::int64_t length) {
-        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(length));
+        const std::uint64_t bits = random();
+        return may_be_last && bits >> 62 == 0
+                   ? length - 1
+                   : static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(length));
       });
     }
     return elements;

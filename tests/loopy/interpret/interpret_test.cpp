@@ -1,5 +1,6 @@
 #include "rtcg/loopy/interpret/interpret.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -324,6 +325,37 @@ TEST(Interpret, RefusesToRunForEver) {
                                     {.arguments = "b: i64[1]; n: i32"});
   EXPECT_ERROR("loopy.interpret.too_long",
                interpret(kernel, {{{"n", 1000000}}, {}, {}}, {.most_operations = 1e5}));
+}
+
+const Kernel& long_rows() {
+  static const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j < 100 and 0 <= k < 1000}", "b[i, j] = sum(k, a[i, j]*k)",
+                  {.arguments = "a, b: f64[100, 100]"});
+  return kernel;
+}
+
+TEST(InterpretSamples, AreAlsoTakenAtTheRim) {
+  const Interpretation some = interpret(long_rows(), {}, {.most_operations = 1e6, .samples = 64});
+  const std::vector<std::size_t>& places = some.arrays.at("b").places;
+  EXPECT_GE(
+      std::count_if(places.begin(), places.end(), [](std::size_t i) { return i / 100 == 99; }), 3);
+  EXPECT_GE(
+      std::count_if(places.begin(), places.end(), [](std::size_t i) { return i % 100 == 99; }), 3);
+}
+
+TEST(InterpretSamples, AreFewWhereEachTakesLong) {
+  const double of_one =
+      interpret(long_rows(), {}, {.most_operations = 1e6, .samples = 0, .places = {{"b", {0}}}})
+          .operations;
+  InterpretOptions options{.most_operations = of_one / 2};
+  EXPECT_ERROR("loopy.interpret.too_long", interpret(long_rows(), {}, options));
+  options.operations_of_few_samples = 5 * of_one;
+  EXPECT_EQ(interpret(long_rows(), {}, options).arrays.at("b").numbers.size(), 4U);
+  // the first one takes more than half
+  options.operations_of_few_samples = 1.9 * of_one;
+  EXPECT_ERROR("loopy.interpret.too_long", interpret(long_rows(), {}, options));
+  EXPECT_ERROR("loopy.interpret.too_long",
+               interpret(long_rows(), {}, {.most_operations = 1e6, .samples = 0}));
 }
 
 /// The sampled numbers are those of the whole.
