@@ -24,9 +24,10 @@ struct CountedElements {
 ///
 /// @shape mask  that of the array
 /// @throws InvalidInput  arrays.select.shape_mismatch
-/// @cost   asynchronous, and can be captured: a launch for the mask and one that selects (three if
-///         several blocks of an OpenCL device or of the host share it). Elements of other than 1,
-///         2, 4 or 8 bytes take one more
+/// @cost   asynchronous, and can be captured: on CUDA devices one launch for masks with one axis,
+///         otherwise a launch for the mask and one that selects (three if several blocks of an
+///         OpenCL device or of the host share it). Elements of other than 1, 2, 4 or 8 bytes take
+///         one more
 [[nodiscard]] CountedElements copy_if(const AnyArray& array, const Expression& mask);
 /// The elements whose mask is 0. @throws, @cost  as copy_if
 [[nodiscard]] CountedElements remove_if(const AnyArray& array, const Expression& mask);

@@ -10,21 +10,17 @@
 
 #include <fmt/format.h>
 
-#include "rtcg/arrays/kernels/planned_loops.h"
-#include "rtcg/arrays/lazy/components.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/make_node.h"
-#include "rtcg/arrays/lazy/tape.h"
+#include "rtcg/arrays/scan/scanned_expression.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/tune/tuned_executor.h"
 
 namespace rtcg::arrays {
 namespace {
 
-using detail::ExpressionNode;
-using detail::KnownArrays;
-using detail::NodePointer;
 using detail::ScanForm;
+using Scan = detail::ScannedExpression;
 
 Op op_of(ScanOp op) {
   switch (op) {
@@ -64,178 +60,18 @@ int axis_of(const Expression& a, const CumulativeOptions& options) {
   return checked_axis(options.axis.value_or(0), a.shape().size());
 }
 
-/// Copies of the nodes that use a known one, with its array instead.
-class Replacement {
- public:
-  explicit Replacement(const KnownArrays& known) : known_(known) {}
-
-  NodePointer of(const NodePointer& node) {
-    if (const auto found = known_.find(node.get()); found != known_.end()) {
-      return Expression(found->second).node();
-    }
-    if (const auto found = done_.find(node.get()); found != done_.end()) {
-      return found->second;
-    }
-    NodePointer operands[3];
-    bool is_new = false;
-    for (int i = 0; i < 3 && node->operands[i]; ++i) {
-      operands[i] = of(node->operands[i]);
-      is_new = is_new || operands[i] != node->operands[i];
-    }
-    NodePointer result = node;
-    if (is_new) {
-      auto copy = std::make_shared<ExpressionNode>();
-      copy->op = node->op;
-      copy->dtype = node->dtype;
-      copy->shape = node->shape;
-      std::move(std::begin(operands), std::end(operands), std::begin(copy->operands));
-      copy->array = node->array;
-      copy->number = node->number;
-      result = std::move(copy);
-    }
-    return done_.emplace(node.get(), std::move(result)).first->second;
-  }
-
- private:
-  const KnownArrays& known_;
-  std::map<const ExpressionNode*, NodePointer> done_;
-};
-
-/// A scan of an expression as a kernel runs it: with few axes, its reductions are arrays.
-struct Scan {
-  NodePointer root;  ///< of numbers
-  ScanForm form{};
-  KnownArrays known{};
-  detail::Tape tape{};
-  runtime::StreamRef stream;
-  detail::LoopOperands operands{};
-
-  [[nodiscard]] LoopExpression loops() const {
-    return detail::as_loop_kernel_of_scan(Expression(Replacement(known).of(root)), form);
-  }
-};
-
-int row_axes(const Extents& shape, int axis) {
-  int result = 0;
-  for (int each = 0; each < shape.size(); ++each) {
-    result += each != axis && shape[each] != 1 ? 1 : 0;
-  }
-  return result;
-}
-
-/// The array with one axis before the axis and one after it.
-AnyArray with_three_axes(const AnyArray& array, int axis) {
-  std::int64_t before = 1;
-  for (int each = 0; each < axis; ++each) {
-    before *= array.shape()[each];
-  }
-  return array.contiguous().reshape(before, array.shape()[axis], std::int64_t{-1});
-}
-
-AnyArray values_of(const NodePointer& root) {
-  return root->op == Op::leaf ? *root->array : evaluate(Expression(root));
-}
-
-void add_operands(Scan& scan) {
-  for (const AnyArray& leaf : scan.tape.leaves) {
-    if (!(leaf.device() == scan.stream.device())) {
-      throw InvalidInput(
-          "arrays.evaluate.mixed_devices",
-          fmt::format("an expression has arrays on {} and on {}: copy one with copy_to()",
-                      runtime::to_string(scan.stream.device().info().id),
-                      runtime::to_string(leaf.device().info().id)));
-    }
-    auto& storages = scan.operands.storages;
-    if (std::find(storages.begin(), storages.end(), leaf.storage()) == storages.end()) {
-      storages.push_back(leaf.storage());
-    }
-  }
-  scan.operands.numbers = scan.tape.numbers;
-}
-
-Scan scan_of(const Expression& operand, const ScanForm& form) {
-  const NodePointer root =
-      is_vector(operand.dtype()) ? detail::by_component(operand.node()) : operand.node();
-  constexpr int most_row_axes = 2;  // the grid has three, and one may be that of the scan
-  if (row_axes(root->shape, form.axis) > most_row_axes) {
-    ScanForm of_flat = form;
-    of_flat.axis = 1;
-    return scan_of(with_three_axes(values_of(root), form.axis), of_flat);
-  }
-  Scan scan{root, form, {}, {}, current_stream(), {}};
-  for (const NodePointer& node : detail::separate_nodes({root}, root->shape, {})) {
-    scan.known.emplace(node.get(), evaluate(Expression(node)));
-  }
-  scan.tape = detail::make_tape({root}, root->shape, scan.known);
-  if (!scan.tape.leaves.empty()) {
-    scan.stream = current_stream(scan.tape.leaves.front().stream());
-  }
-  add_operands(scan);
-  return scan;
-}
-
 Scan scan_of(ScanOp op, const Expression& a, const CumulativeOptions& options) {
   const Expression operand = operand_of(op, a, options);
   const ScanForm form{op_of(op), axis_of(a, options), options.is_exclusive, options.is_reverse};
-  Scan scan = scan_of(operand, form);
+  Scan scan = detail::scan_of(operand, form);
   constexpr std::size_t most_steps = 200;
-  return scan.tape.steps.size() > most_steps ? scan_of(values_of(scan.root), scan.form)
-                                             : std::move(scan);
+  return scan.tape.steps.size() > most_steps
+             ? detail::scan_of(detail::values_of(scan.root), scan.form)
+             : std::move(scan);
 }
 
 detail::LoopWishes wishes_of(const Scan& scan, const CumulativeOptions& options) {
   return {options.wisdom_path, options.is_reproducible ? "" : fmt::format("i{}", scan.form.axis)};
-}
-
-/// What two scans have in common that run the same kernel with the same arguments besides
-/// addresses.
-std::string key_of(const Scan& scan, const CumulativeOptions& options) {
-  std::string key;
-  const auto add = [&](const auto& value) {
-    key.append(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  const auto add_lengths = [&](const Extents& lengths) {
-    for (const std::int64_t each : lengths) {
-      add(each);
-    }
-  };
-  add(&scan.stream.device().backend());
-  add(scan.form.op);
-  add(scan.form.axis);
-  add(scan.form.is_exclusive);
-  add(scan.form.is_reverse);
-  add(scan.root->shape.size());
-  add_lengths(scan.root->shape);
-  add(scan.tape.roots.front());
-  add(scan.tape.steps.size());
-  for (const detail::TapeStep& step : scan.tape.steps) {
-    add(step.op);
-    add(step.dtype);
-    add(step.operands);
-  }
-  for (const detail::TapeNumber& number : scan.tape.numbers) {
-    add(number.dtype);
-    if (is_floating(number.dtype)) {  // is an argument
-      add(detail::place_of_number(scan.tape.numbers, number.dtype, number.value.value.real()));
-    } else {
-      add(number.value.kind);
-      add(number.value.bits);
-      add(number.value.value);
-    }
-  }
-  for (const AnyArray& leaf : scan.tape.leaves) {
-    const auto& storages = scan.operands.storages;
-    add(leaf.dtype());
-    add(std::find(storages.begin(), storages.end(), leaf.storage()) - storages.begin());
-    add(leaf.layout().offset);
-    add_lengths(leaf.strides());
-  }
-  for (const std::shared_ptr<Storage>& storage : scan.operands.storages) {
-    add(storage->address() % detail::vector_bytes);
-    add(storage->size_bytes());
-  }
-  add(options.is_reproducible);
-  return key + options.wisdom_path;
 }
 
 struct ReadyScans {
@@ -274,14 +110,16 @@ std::pair<Scan, LoopExpression> with_loops(Scan scan) {
     if (scan.root->op == Op::leaf) {
       throw;
     }
-    scan = scan_of(values_of(scan.root), scan.form);
+    scan = detail::scan_of(detail::values_of(scan.root), scan.form);
     loops = scan.loops();
   }
   return {std::move(scan), std::move(*loops)};
 }
 
 void run(const Scan& scan, const AnyArray& out, const CumulativeOptions& options) {
-  const std::string key = key_of(scan, options);
+  std::string key = scan.key();
+  key += options.is_reproducible ? '1' : '0';
+  key += options.wisdom_path;
   ReadyScans& scans = ReadyScans::instance();
   if (const auto ready = scans.find(key)) {
     ready->run(scan.stream, scan.operands, out);

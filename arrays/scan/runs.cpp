@@ -53,24 +53,15 @@ bool is_comparable(DType dtype) {
   return dtype == DType::boolean || is_integer(dtype) || (is_floating(dtype) && !is_half(dtype));
 }
 
-/// Whether the elements at two places differ, in the words of the loop engine.
-std::string differ(DType dtype, const std::string& a, const std::string& b) {
-  const std::string differs = fmt::format("key[{}] != key[{}]", a, b);
-  return is_floating(dtype)
-             ? fmt::format("({0}) and (key[{1}] == key[{1}] or key[{2}] == key[{2}])", differs, a,
-                           b)
-             : differs;
-}
-
-std::string begins_run(DType dtype) {
-  return fmt::format("cast(i32, @ == 0 or ({}))", differ(dtype, "max(@ - 1, 0)", "@"));
-}
-
+/// Whether an element differs from the next one, in the words of the loop engine.
 std::string ends_run(DType dtype) {
-  return fmt::format("cast(i32, @ == n - 1 or ({}))", differ(dtype, "@", "min(@ + 1, n - 1)"));
+  const char* const differ = "key[@] != later[@]";
+  return is_floating(dtype)
+             ? fmt::format("cast(i32, {} and (key[@] == key[@] or later[@] == later[@]))", differ)
+             : fmt::format("cast(i32, {})", differ);
 }
 
-enum class OfRuns { firsts, lengths, totals };
+enum class OfRuns { keys, lengths, totals };
 
 /// What is combined along runs.
 struct Combined {
@@ -113,24 +104,24 @@ std::string neutral_of_runs(const Combined& combined) {
 }
 
 detail::SelectionForm form_of_runs(OfRuns what, DType key, const Combined& combined, bool is_long) {
-  detail::SelectionForm form{.name = what == OfRuns::firsts    ? "unique"
+  detail::SelectionForm form{.name = what == OfRuns::keys      ? "unique"
                                      : what == OfRuns::lengths ? "run_length_encode"
                                                                : "reduce_by_key",
-                             .arguments = fmt::format("key: {}[n]", name(key)),
-                             .is_chosen = what == OfRuns::firsts ? begins_run(key) : ends_run(key),
+                             .arguments = fmt::format("key: {0}[n]; later: {0}[n - 1]", name(key)),
+                             .ends_run = ends_run(key),
                              .outputs = {{"keys", key, key, "key[@]"}},
                              .is_long = is_long};
-  if (what == OfRuns::firsts) {
+  if (what == OfRuns::keys) {
     return form;
   }
   const bool has_values = what == OfRuns::totals;
   const DType length = is_long ? DType::i64 : DType::i32;
   const DType dtype = has_values ? combined.dtype : length;
-  form.begins_run = begins_run(key);
-  form.totals = {dtype, has_values ? "value[@]" : fmt::format("cast({}, 1)", name(dtype)),
+  const std::string one = fmt::format("cast({}, 1)", name(dtype));
+  form.totals = {dtype, has_values ? "value[@]" : one, has_values ? "later_value[@]" : one,
                  joined_in_run(combined), neutral_of_runs(combined)};
   if (has_values) {
-    form.arguments += fmt::format("; value: {}[n]", name(dtype));
+    form.arguments += fmt::format("; value: {0}[n]; later_value: {0}[n - 1]", name(dtype));
   }
   form.outputs.push_back({"results", has_values ? dtype : DType::i64, dtype, "total"});
   return form;
@@ -157,19 +148,26 @@ CountedPairs runs_of(OfRuns what, const AnyArray& keys, const AnyArray* values,
   const AnyArray compared = comparable(keys);
   const AnyArray chosen(keys.dtype(), keys.shape(), stream);
   const DType dtype = what == OfRuns::totals ? combined.dtype : DType::i64;
-  const AnyArray results(dtype, what == OfRuns::firsts ? Extents{0} : keys.shape(), stream);
+  const AnyArray results(dtype, what == OfRuns::keys ? Extents{0} : keys.shape(), stream);
   const Array<std::int64_t> found(AnyArray(DType::i64, {}, stream));
   if (keys.count() == 0) {
     found.assign(0);
     return {chosen, results, found};
   }
-  std::vector<std::pair<std::string, AnyArray>> arrays = {
-      {"key", compared}, {"keys", comparable(chosen)}, {"count", found.any().reshape(1)}};
-  if (what != OfRuns::firsts) {
+  // of one element there is no later one: any memory
+  const auto later = [](const AnyArray& array) {
+    return array.count() > 1 ? array(Slice{1, array.count()}) : array;
+  };
+  std::vector<std::pair<std::string, AnyArray>> arrays = {{"key", compared},
+                                                          {"later", later(compared)},
+                                                          {"keys", comparable(chosen)},
+                                                          {"count", found.any().reshape(1)}};
+  if (what != OfRuns::keys) {
     arrays.emplace_back("results", results);
   }
   if (values != nullptr) {
     arrays.emplace_back("value", *values);
+    arrays.emplace_back("later_value", later(*values));
   }
   const bool is_rounded =
       is_floating(combined.dtype) && (combined.op == ScanOp::sum || combined.op == ScanOp::product);
@@ -185,8 +183,8 @@ CountedElements unique(const AnyArray& array) {
   if (!is_comparable(array.dtype())) {
     return copy_if(array, differs_from(array, -1));
   }
-  const CountedPairs firsts = runs_of(OfRuns::firsts, array, nullptr, {});
-  return {firsts.keys, firsts.count};
+  const CountedPairs found = runs_of(OfRuns::keys, array, nullptr, {});
+  return {found.keys, found.count};
 }
 
 CountedPairs unique_by_key(const AnyArray& keys, const AnyArray& values) {

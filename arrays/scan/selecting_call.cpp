@@ -1,10 +1,16 @@
 #include "rtcg/arrays/scan/selecting_call.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/symbolic/scan.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -19,6 +25,27 @@ std::string at(std::string text, const std::string& place) {
   return text;
 }
 
+/// The text with other names for `s` and `t`.
+std::string with_operands(const std::string& text, const std::string& s, const std::string& t) {
+  std::string result;
+  const auto is_word = [](char each) {
+    return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '_';
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_alone =
+        (i == 0 || !is_word(text[i - 1])) && (i + 1 == text.size() || !is_word(text[i + 1]));
+    result += is_alone && text[i] == 's'   ? s
+              : is_alone && text[i] == 't' ? t
+                                           : std::string(1, text[i]);
+  }
+  return result;
+}
+
+/// Elements that are scanned for element `place`.
+std::string range_of_scan(const SelectionForm& form, const std::string& place) {
+  return fmt::format("{{[j]: 0 <= j {} {}}}", form.ends_run.empty() ? "<=" : "<", place);
+}
+
 std::string arguments_of(const SelectionForm& form) {
   std::string result = form.arguments + "; ";
   for (const SelectionForm::Output& each : form.outputs) {
@@ -30,26 +57,43 @@ std::string arguments_of(const SelectionForm& form) {
   return result + "count: i64[1]; n: i32";
 }
 
-/// `chosen` of element `place`, and `position`: how many are chosen before it.
-std::string scan_of(const SelectionForm& form, const std::string& place) {
+/// `chosen` of element `place`, and `position`: how many are chosen before it. Ends of runs are
+/// counted up to the element before, each of which has a next one.
+std::string scan_of_chosen(const SelectionForm& form, const std::string& place) {
   const std::string type = form.is_long ? "i64" : "i32";
-  const bool has_runs = !form.begins_run.empty();
-  const std::string counted =
-      fmt::format("cast({}, {})", type, at(has_runs ? form.begins_run : form.is_chosen, "j"));
+  if (form.ends_run.empty()) {
+    return fmt::format(
+        "<{0}> up_to = scan(sum, j, cast({0}, {1})) {{id=up_to}}\n"
+        "<i32> chosen = {2} {{id=chosen}}\n"
+        "<{0}> position = up_to - chosen {{id=position, dep=up_to:chosen}}\n",
+        type, at(form.is_chosen, "j"), at(form.is_chosen, place));
+  }
+  const std::string ends = at(form.ends_run, "j");
   std::string result;
   if (form.totals) {
+    const std::string number(name(form.totals->dtype));
+    const auto joined = [&](const std::string& s, const std::string& t) {
+      return "(" + with_operands(form.totals->joined, s, t) + ")";
+    };
+    // the value after an element that ends a run begins the next one; the first value of all is
+    // after no element
     result = fmt::format(
-        "joined(c, s, d, t) := make_tuple(c + d, if(d > 0, t, {}))  {{neutral=0:{}}}\n"
-        "<{}> place, <{}> total = scan(joined, j, {}, {}) {{id=place}}\n",
-        form.totals->joined, form.totals->neutral, type, name(form.totals->dtype), counted,
-        at(form.totals->value, "j"));
+        "joined(c, s, d, t) := make_tuple(c + d, if(d > 0, t, {0}))  {{neutral=0:{1}}}\n"
+        "<{2}> position, <{3}> after_first = scan(joined, j, cast({2}, {4}), {5}) {{id=position}}\n"
+        "<{3}> first_value = {6} {{id=first_value}}\n"
+        "<{3}> total = if(position == 0, {7}, after_first) {{id=total, "
+        "dep=position:first_value}}\n",
+        joined("s", "t"), form.totals->neutral, type, number, ends,
+        at(form.totals->later_value, "j"), at(form.totals->value, "0"),
+        joined("first_value", "after_first"));
   } else {
-    result = fmt::format("<{}> place = scan(sum, j, {}) {{id=place}}\n", type, counted);
+    result =
+        fmt::format("<{0}> position = scan(sum, j, cast({0}, {1})) {{id=position}}\n", type, ends);
   }
   return result + fmt::format(
-                      "<i32> chosen = {} {{id=chosen}}\n"
-                      "<{}> position = place - {} {{id=position, dep=place:chosen}}\n",
-                      at(form.is_chosen, place), type, has_runs ? "1" : "chosen");
+                      "<i32> chosen = 1 {{id=last, inames={2}}}\n"
+                      "chosen = {0} {{id=chosen, dep=last, if={1} < n - 1}}\n",
+                      at(form.ends_run, place), place, place == "i" ? "i" : "b:t");
 }
 
 std::string cast_to(const SelectionForm::Output& output, const std::string& value) {
@@ -69,18 +113,18 @@ int items_of_thread(const SelectionForm& form) {
 
 /// Statements that gather values in shared memory, and write these.
 std::string kept_and_written(const SelectionForm::Output& output, int tile, const std::string& own,
-                             bool is_rejected) {
+                             const std::string& needs, bool is_rejected) {
   const std::string loop = is_rejected ? "r" : "h";
   const std::string local = is_rejected ? "t - (position - before[0])" : "position - before[0]";
   const std::string begin = is_rejected ? fmt::format("{}*b - before[0]", tile) : "before[0]";
   return fmt::format(
       "<{0}> kept_{1}[{2}]\n"
-      "<{0}> own_{1} = {3} {{id=own_{1}, dep=place}}\n"
-      "kept_{1}[{4}] = own_{1} {{disjoint, if=chosen {5} 0, dep=own_{1}:position:before, "
+      "<{0}> own_{1} = {3} {{id=own_{1}, dep={9}}}\n"
+      "kept_{1}[{4}] = own_{1} {{disjoint, if=chosen {5} 0, dep=own_{1}:position:chosen:before, "
       "id=kept_{1}}}\n"
       "{1}[{6} + {7}] = {8} {{inames=b:{7}, disjoint, dep=kept_{1}:before:number_{7}}}\n",
       name(output.kept), output.name, tile, own, local, is_rejected ? "==" : ">", begin, loop,
-      cast_to(output, fmt::format("kept_{}[{}]", output.name, loop)));
+      cast_to(output, fmt::format("kept_{}[{}]", output.name, loop)), needs);
 }
 
 }  // namespace
@@ -90,21 +134,55 @@ loopy::Kernel selecting_kernel(const SelectionForm& form) {
   options.name = form.name;
   options.arguments = arguments_of(form);
   options.assumptions = "n >= 1";
-  std::string statements = scan_of(form, "i");
+  std::string statements = scan_of_chosen(form, "i");
   for (const SelectionForm::Output& each : form.outputs) {
-    statements += fmt::format("{}[position] = {} {{disjoint, if=chosen > 0, dep=position}}\n",
-                              each.name, cast_to(each, at(each.value, "i")));
+    statements += fmt::format("{}[position] = {} {{disjoint, if=chosen > 0, dep=chosen:{}}}\n",
+                              each.name, cast_to(each, at(each.value, "i")),
+                              form.totals ? "position:total" : "position");
   }
   if (form.rejected) {
     statements +=
-        fmt::format("{}[i - position] = {} {{disjoint, if=chosen == 0, dep=position}}\n",
+        fmt::format("{}[i - position] = {} {{disjoint, if=chosen == 0, dep=position:chosen}}\n",
                     form.rejected->name, cast_to(*form.rejected, at(form.rejected->value, "i")));
   }
-  statements += "count[0] = position + chosen {if=i == n - 1, dep=position}";
-  return loopy::make_kernel("{[i]: 0 <= i < n} {[j]: 0 <= j <= i}", statements, options);
+  statements += "count[0] = position + chosen {if=i == n - 1, dep=position:chosen}";
+  return loopy::make_kernel("{[i]: 0 <= i < n} " + range_of_scan(form, "i"), statements, options);
 }
 
-loopy::Kernel selecting_tiles_kernel(const SelectionForm& form) {
+loopy::Kernel with_mask(loopy::Kernel kernel, const loopy::Kernel& scan) {
+  using loopy::Expr;
+  const auto& set = *get_if<loopy::Assignment>(scan.instructions.at(0));
+  const loopy::Reduction& along = *loopy::as_scan(set.value);
+  const loopy::Substitution of_length = {{length_of_mask, loopy::Name{"n"}}};
+  kernel = map_expressions(std::move(kernel), [&](const Expr& expr) {
+    return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+      const auto* access = get_if<loopy::Access>(part);
+      if (access == nullptr || access->array != "mask") {
+        return std::nullopt;
+      }
+      loopy::Substitution values = of_length;
+      values.emplace(along.inames.front(), access->indices.front());
+      return substitute(along.operands.front(), values);
+    });
+  });
+  std::erase_if(kernel.arguments, [](const auto& each) { return each.name == "mask"; });
+  for (loopy::Argument each : scan.arguments) {
+    if (each.name == "out" || each.name == length_of_mask) {
+      continue;
+    }
+    for (auto* lengths : {&each.shape, &each.strides_elements}) {
+      for (Expr& one : *lengths) {
+        one = substitute(one, of_length);
+      }
+    }
+    kernel.arguments.push_back(std::move(each));
+  }
+  kernel.functions.insert(kernel.functions.end(), scan.functions.begin(), scan.functions.end());
+  kernel.assumptions.add(scan.assumptions.substitute(length_of_mask, loopy::Affine("n")));
+  return kernel;
+}
+
+loopy::Kernel selecting_tiles_kernel(const SelectionForm& form, const loopy::Kernel* mask) {
   const int items = items_of_thread(form);
   const int tile = threads_of_selection * items;
   const std::string place = fmt::format("({}*b + t)", tile);
@@ -112,34 +190,39 @@ loopy::Kernel selecting_tiles_kernel(const SelectionForm& form) {
   options.name = form.name;
   options.arguments = arguments_of(form);
   options.assumptions = "n >= 1";
-  std::string statements = scan_of(form, place);
+  std::string statements = scan_of_chosen(form, place);
   statements += fmt::format(
       "<i32> before[1]\n<i32> after[1]\n"
-      "before[0] = position {{if=t == 0, id=before, dep=position}}\n"
+      "before[0] = position {{if=t == 0, id=before, dep=position:chosen}}\n"
       "after[0] = position + chosen {{disjoint, if=t == {} or {} == n - 1, id=after, "
-      "dep=position}}\n"
-      "count[0] = position + chosen {{if={} == n - 1, dep=position}}\n"
+      "dep=position:chosen}}\n"
+      "count[0] = position + chosen {{if={} == n - 1, dep=position:chosen}}\n"
       "<i32> number = after[0] - before[0] {{id=number_h, inames=b, dep=after:before}}\n",
       tile - 1, place, place);
   std::string kept;
+  const std::string needs = form.totals ? "position:total" : "position";
   for (const SelectionForm::Output& each : form.outputs) {
-    statements += kept_and_written(each, tile, at(each.value, place), false);
+    statements += kept_and_written(each, tile, at(each.value, place), needs, false);
     kept += fmt::format(", kept_{}", each.name);
   }
   std::string domains = fmt::format(
-      "{{[b, t]: 0 <= b and 0 <= t < {0} and {0}*b + t < n}} {{[j]: 0 <= j <= {0}*b + t}} "
-      "{{[h]: 0 <= h < number}}",
-      tile);
+      "{{[b, t]: 0 <= b and 0 <= t < {0} and {0}*b + t < n}} {{[h]: 0 <= h < number}} {1}", tile,
+      range_of_scan(form, fmt::format("{}*b + t", tile)));
   if (form.rejected) {
     domains += " {[r]: 0 <= r < others}";
     statements += fmt::format(
         "<i32> others = min({0}, n - {0}*b) - number {{id=number_r, inames=b, dep=number_h}}\n",
         tile);
-    statements += kept_and_written(*form.rejected, tile, at(form.rejected->value, place), true);
+    statements +=
+        kept_and_written(*form.rejected, tile, at(form.rejected->value, place), needs, true);
     kept += fmt::format(", kept_{}", form.rejected->name);
   }
+  loopy::Kernel kernel = loopy::make_kernel(domains, statements, options);
+  if (mask != nullptr) {
+    kernel = with_mask(std::move(kernel), *mask);
+  }
   return loopy::apply_recipe(
-      loopy::make_kernel(domains, statements, options),
+      std::move(kernel),
       fmt::format("set_temporary_address_space([before, after{}], local)\n"
                   "split_iname(t, {}, outer_name=thread, inner_name=item, outer_tag=l.0, "
                   "inner_tag=ilp)\n"

@@ -27,19 +27,29 @@ struct SelectionForm {
   struct Totals {
     DType dtype;
     std::string value;
-    std::string joined;  ///< of `s`, of earlier elements, and `t`, of later ones
+    std::string later_value;  ///< of the next element
+    std::string joined;       ///< of `s`, of earlier elements, and `t`, of later ones
     std::string neutral;
   };
   std::string name;
-  std::string arguments;  ///< arrays that are read: "key: i32[n]"
-  std::string is_chosen;  ///< 1 or 0
-  /// Where each run begins, 1 or 0, if one element of each run is chosen: the last, or the first.
-  std::string begins_run{};
-  std::optional<Totals> totals{};  ///< along runs
+  std::string arguments;    ///< arrays that are read: "key: i32[n]"
+  std::string is_chosen{};  ///< 1 or 0
+  /// 1 or 0; for the last element, which is chosen as well, it is not asked. Empty: `is_chosen`
+  /// holds for all.
+  std::string ends_run{};
+  std::optional<Totals> totals{};  ///< along runs; with `ends_run`
   std::vector<Output> outputs{};
   std::optional<Output> rejected{};  ///< the elements that are not chosen
   bool is_long = false;              ///< more elements than an i32 counts
 };
+
+/// The length of the axis along which as_loop_kernel_of_scan goes.
+inline constexpr const char* length_of_mask = "n0";
+/// A kernel of an expression, of which `mask[@]` in texts is the value; without `mask` among the
+/// arguments.
+///
+/// @param scan  one statement, as as_loop_kernel_of_scan has it, along one axis
+[[nodiscard]] loopy::Kernel with_mask(loopy::Kernel kernel, const loopy::Kernel& scan);
 
 /// In any slicing. The number of chosen elements is `count: i64[1]`.
 [[nodiscard]] loopy::Kernel selecting_kernel(const SelectionForm& form);
@@ -50,7 +60,9 @@ struct SelectionForm {
 ///
 /// @source NVIDIA CUB, `DeviceSelect` and `DeviceReduce::ReduceByKey`; Merrill and Garland 2016,
 ///         Single-pass parallel prefix scan with decoupled look-back
-[[nodiscard]] loopy::Kernel selecting_tiles_kernel(const SelectionForm& form);
+/// @param mask  if there is one, `mask: i32[n]` of the form stands for its values: see with_mask()
+[[nodiscard]] loopy::Kernel selecting_tiles_kernel(const SelectionForm& form,
+                                                   const loopy::Kernel* mask = nullptr);
 
 /// A selection that runs on any device. Any thread may use it.
 class SelectingCall {

@@ -38,13 +38,11 @@ loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block) {
                   "{{[s]: 0 <= s < {0} and {0}*b + s < n}} {{[c]: 0 <= c and {0}*c < n}}",
                   rows_of_block),
       fmt::format(R"(
-      <{0}> image[{1}]
       <{0}> parts[(n + {2})//{1}]
       <> begin = first[{1}*b + t] {{id=begin}}
       <> end = first[{1}*b + t + 1] {{id=end}}
-      image[t] = sum(k, value[k]*x[column[k]]) {{id=image, dep=begin:end}}
-      y[{1}*b + t] = image[t] {{dep=image}}
-      parts[b] = sum(s, x[{1}*b + s]*image[s]) {{id=parts, dep=image}}
+      y[{1}*b + t] = sum(k, value[k]*x[column[k]]) {{id=image, dep=begin:end}}
+      parts[b] = sum(s, x[{1}*b + s]*y[{1}*b + s]) {{id=parts, dep=image}}
       ... last_block {{id=all, dep=parts}}
       product[0] = sum(c, parts[c]) {{dep=all}}
       )",
@@ -52,7 +50,6 @@ loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block) {
       options);
   return loopy::apply_recipe(std::move(kernel),
                              fmt::format("set_temporary_address_space([parts], global)\n"
-                                         "set_temporary_address_space([image], local)\n"
                                          "tag_inames(b:g.0)\n"
                                          "split_iname(t, {0}, inner_tag=l.0)\n"
                                          "split_iname(s, {0}, inner_tag=l.0)\n"

@@ -57,6 +57,7 @@ struct ItemTile {
   std::int64_t padding = 0;
   std::int64_t bytes = 0;
   std::string last_use{};  ///< id of the statement
+  bool has_several_readers = false;
 
   [[nodiscard]] std::int64_t row() const { return threads_of_row * items; }
 };
@@ -368,6 +369,9 @@ class ItemStaging {
                                           });
       const Instruction statement = *find_instruction(kernel_, id);
       const auto owned = is_written ? std::nullopt : ItemReader(kernel_, statement).read(access);
+      if (owned && takes_loaded(id, read, *owned)) {
+        continue;
+      }
       ItemTile* tile = owned ? tile_of(*owned, id) : nullptr;
       if (tile == nullptr) {
         continue;
@@ -379,17 +383,52 @@ class ItemStaging {
         fill.depends_on.insert(tile->last_use);
       }
       tile->last_use = id;
+      loaded_.push_back({*owned, tile->name, fill.id});
       const std::size_t place = index_of(id);
-      Instruction& reader = kernel_.instructions[place];
-      reader = map_expressions(std::move(reader), [&](const Expr& expr) {
-        return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
-          return part == read ? std::optional(element_of_owner(*owned, *tile)) : std::nullopt;
-        });
-      });
-      reader.depends_on.insert(fill.id);
+      read_from_tile(kernel_.instructions[place], read, *owned, *tile, fill.id);
       kernel_.instructions.insert(kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(place),
                                   std::move(fill));
     }
+  }
+
+  static void read_from_tile(Instruction& reader, const Expr& read, const OwnedItems& owned,
+                             const ItemTile& tile, const std::string& fill) {
+    reader = map_expressions(std::move(reader), [&](const Expr& expr) {
+      return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+        return part == read ? std::optional(element_of_owner(owned, tile)) : std::nullopt;
+      });
+    });
+    reader.depends_on.insert(fill);
+  }
+
+  /// Reads from a tile that another statement has had loaded with the same items.
+  bool takes_loaded(const std::string& id, const Expr& read, const OwnedItems& owned) {
+    const auto found = std::find_if(loaded_.begin(), loaded_.end(), [&](const LoadedItems& each) {
+      const OwnedItems& its = each.owned;
+      const auto& limits = its.limits.constraints();
+      const std::size_t last = owned.access.indices.size() - 1;
+      return its.access.array == owned.access.array && its.access.indices.size() == last + 1 &&
+             std::equal(its.access.indices.begin(), its.access.indices.end() - 1,
+                        owned.access.indices.begin()) &&
+             its.thread == owned.thread && its.threads == owned.threads &&
+             its.count == owned.count && its.lanes == owned.lanes && its.block == owned.block &&
+             its.outer == owned.outer && its.conditions.empty() && owned.conditions.empty() &&
+             std::all_of(limits.begin(), limits.end(),
+                         [&](const Constraint& limit) { return owned.limits.implies(limit); });
+    });
+    const auto is_on_grid = [&](const std::string& each) {
+      return tag_of(kernel_, each).kind == AxisKind::grid;
+    };
+    // loops around the threads would load other items in each turn
+    if (found == loaded_.end() ||
+        !std::all_of(owned.outer.begin(), owned.outer.end(), is_on_grid)) {
+      return false;
+    }
+    ItemTile& tile = *std::find_if(tiles_.begin(), tiles_.end(),
+                                   [&](const ItemTile& each) { return each.name == found->tile; });
+    tile.has_several_readers = true;
+    read_from_tile(kernel_.instructions[index_of(id)], read, owned, tile, found->fill);
+    return true;
   }
 
   void stage_write(const std::string& id) {
@@ -502,8 +541,10 @@ class ItemStaging {
       const Temporary& made = *find_temporary(kernel_, each.name);
       if (each.items == tile.items && each.threads_of_row == tile.threads_of_row &&
           each.padding == tile.padding && each.bytes == tile.bytes && *made.type == owned.type &&
+          !each.has_several_readers &&
           !is_in_items(*find_instruction(kernel_, each.last_use), owned) &&
           comes_after(id, each.last_use)) {
+        std::erase_if(loaded_, [&](const LoadedItems& one) { return one.tile == each.name; });
         return &each;
       }
     }
@@ -602,6 +643,12 @@ class ItemStaging {
   Kernel kernel_;
   NameGenerator names_;
   std::vector<ItemTile> tiles_{};
+  struct LoadedItems {
+    OwnedItems owned{};
+    std::string tile{};
+    std::string fill{};  ///< id of the statement that has loaded them
+  };
+  std::vector<LoadedItems> loaded_{};  // what tiles hold
   std::string lane_{};
 };
 

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/arrays/core/array.h"
+#include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "tests/arrays/support/taken_by_nvrtc.h"
 #include "tests/loopy/support/cuda_text_on_cpu.h"
@@ -34,10 +37,11 @@ SelectionForm form_of_copy(bool has_rejected) {
 
 SelectionForm form_of_sums() {
   return {.name = "sums_of_runs",
-          .arguments = "key: i32[n]; value: i32[n]",
-          .is_chosen = "cast(i32, @ == n - 1 or key[@] != key[min(@ + 1, n - 1)])",
-          .begins_run = "cast(i32, @ == 0 or key[max(@ - 1, 0)] != key[@])",
-          .totals = SelectionForm::Totals{DType::i32, "value[@]", "s + t", "0"},
+          .arguments =
+              "key: i32[n]; later: i32[n - 1]; value: i32[n]; "
+              "later_value: i32[n - 1]",
+          .ends_run = "cast(i32, key[@] != later[@])",
+          .totals = SelectionForm::Totals{DType::i32, "value[@]", "later_value[@]", "s + t", "0"},
           .outputs = {{"keys", DType::i32, DType::i32, "key[@]"},
                       {"sums", DType::i64, DType::i32, "total"}}};
 }
@@ -82,6 +86,50 @@ TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
   }
 }
 
+TEST(SelectingCall, ComputesItsMaskItself) {
+  const StreamScope scope(runtime::Device::host().default_stream());
+  const Array<std::int32_t> any(std::vector<std::int32_t>(9));
+  const Array<std::int32_t> other(std::vector<std::int32_t>(18));
+  // one array from the first element on, one every second element
+  const Expression mask = any % 3 == 1 && other(Slice{0, 18, 2}) > 2;
+  const LoopExpression loops = detail::as_loop_kernel_of_scan(cast(mask, DType::i32), {});
+  SelectionForm form = form_of_copy(false);
+  form.arguments += "; mask: i32[n]";
+  form.is_chosen = "mask[@]";
+  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, &loops.kernel);
+  const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+  EXPECT_EQ(source.find("mask"), std::string::npos) << source;
+  loopy::CudaTextOnCpu text(kernel);
+  for (const int count : counts) {
+    SCOPED_TRACE(count);
+    std::vector<std::int32_t> x;
+    std::vector<std::int32_t> first;
+    std::vector<std::int32_t> second;
+    std::vector<std::int32_t> selected;
+    for (int i = 0; i < count; ++i) {
+      x.push_back(i);
+      first.push_back(i * 7 % 10);
+      second.push_back(i * 3 % 8);
+      second.push_back(100);
+      if (first.back() % 3 == 1 && i * 3 % 8 > 2) {
+        selected.push_back(i);
+      }
+    }
+    second.pop_back();
+    const loopy::ArgumentData found =
+        text.run({{"n", count}, {"s0", 2}},
+                 {{"x", data_of(x, cgen::ScalarKind::i32)},
+                  {"in0", data_of(first, cgen::ScalarKind::i32)},
+                  {"in1", data_of(second, cgen::ScalarKind::i32)},
+                  {"selected", data_of(x, cgen::ScalarKind::i32)},
+                  {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
+    ASSERT_EQ(found.at("count").element(0), static_cast<double>(selected.size()));
+    for (std::size_t i = 0; i < selected.size(); ++i) {
+      ASSERT_EQ(found.at("selected").element(i), selected[i]);
+    }
+  }
+}
+
 TEST(SelectingCall, AddsUpRunsInOneLaunch) {
   const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_sums());
   EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
@@ -101,13 +149,17 @@ TEST(SelectingCall, AddsUpRunsInOneLaunch) {
         }
         sums.back() += value.back();
       }
-      const loopy::ArgumentData found =
-          text.run({{"n", count}},
-                   {{"key", data_of(key, cgen::ScalarKind::i32)},
-                    {"value", data_of(value, cgen::ScalarKind::i32)},
-                    {"keys", data_of(key, cgen::ScalarKind::i32)},
-                    {"sums", data_of(std::vector<std::int64_t>(key.size()), cgen::ScalarKind::i64)},
-                    {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
+      const loopy::ArgumentData found = text.run(
+          {{"n", count}},
+          {{"key", data_of(key, cgen::ScalarKind::i32)},
+           {"later",
+            data_of(std::vector<std::int32_t>(key.begin() + 1, key.end()), cgen::ScalarKind::i32)},
+           {"value", data_of(value, cgen::ScalarKind::i32)},
+           {"later_value", data_of(std::vector<std::int32_t>(value.begin() + 1, value.end()),
+                                   cgen::ScalarKind::i32)},
+           {"keys", data_of(key, cgen::ScalarKind::i32)},
+           {"sums", data_of(std::vector<std::int64_t>(key.size()), cgen::ScalarKind::i64)},
+           {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
       ASSERT_EQ(found.at("count").element(0), static_cast<double>(sums.size()));
       for (std::size_t i = 0; i < sums.size(); ++i) {
         ASSERT_EQ(found.at("keys").element(i), static_cast<double>(i));

@@ -126,6 +126,16 @@ TEST(ExchangeItemsOfScans, TakeScansWhoseValuesStayInRegisters) {
   expect_same_everywhere(exchanged, kernel, {{"n", 1300}});
 }
 
+TEST(ExchangeItemsOfScans, LoadOnceWhatSeveralStatementsRead) {
+  const Kernel kernel = items_kernel(
+      of_items, "<i32> place = scan(sum, j, x[j])\n<i32> own = x[i]\ny[i] = 3*place + own",
+      "x, y: i32[n]; n: i32");
+  const Kernel exchanged = apply_recipe(kernel, in_items(64, 8, 1));
+  const std::string text = generate_text(exchanged, Target::cuda);
+  EXPECT_EQ(count_of("__shared__ __align__(16) int x_items", text), 1) << text;
+  expect_same_everywhere(exchanged, kernel, {{"n", 1300}});
+}
+
 TEST(ExchangeItems, EndsWithWholeRunsOfItems) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < 1000}", "y[i] = 2*x[i]", {.arguments = "x, y: f32[1000]"});
