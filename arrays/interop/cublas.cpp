@@ -224,8 +224,9 @@ bool has_cublas_layout(const AnyArray& array) {
 
 void multiply_with(const CublasApi& api, runtime::StreamRef stream, const AnyArray& a,
                    const AnyArray& b, const AnyArray& c) {
+  std::optional<runtime::CudaContextScope> on_its_device;
   if (stream.device().info().id.kind == runtime::BackendKind::cuda) {
-    runtime::CudaNative(stream.device()).make_current();
+    on_its_device.emplace(stream.device());
   }
   for (const AnyArray* each : {&a, &b, &c}) {
     each->storage()->use_on(stream);

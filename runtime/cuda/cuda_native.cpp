@@ -78,9 +78,10 @@ CUctx_st* CudaNative::primary_context() const {
 }
 
 void CudaNative::make_current() const {
-  const Session driver(device_);
-  driver->cuCtxSetCurrent.must("make the device's primary context current",
-                               driver.backend().context());
+  // without a Session, whose end puts the context before it back
+  const auto& backend = static_cast<cuda::CudaBackend&>(device_.backend());
+  backend.driver().cuCtxSetCurrent.must("make the device's primary context current",
+                                        backend.context());
 }
 
 std::size_t CudaNative::limit(int which) const {
@@ -248,6 +249,17 @@ CompiledProgram CudaNative::link(std::span<const LinkInput> inputs) const {
   linked.binary = cuda::link(driver.backend().driver(), inputs);
   return linked;
 }
+
+struct CudaContextScope::Scope {
+  Session session;
+};
+
+CudaContextScope::CudaContextScope(Device device) {
+  static_cast<void>(CudaNative(device));  // refuses other devices
+  scope_.reset(new Scope{Session(device)});
+}
+
+CudaContextScope::~CudaContextScope() = default;
 #endif
 
 }  // namespace rtcg::runtime

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,7 +39,8 @@ class CudaNative {
   /// The device's primary context, as CUcontext. Retained for good, and shared with the CUDA
   /// runtime.
   [[nodiscard]] CUctx_st* primary_context() const;
-  /// Makes the primary context this thread's current one, for foreign code that expects one.
+  /// Makes the primary context this thread's current one for good, for foreign code that expects
+  /// one. For a few calls into a library, CudaContextScope puts the former one back.
   void make_current() const;
 
   /// Any CUlimit: 0 stack of a thread, 1 printf's buffer, 2 heap; in bytes. The driver may give
@@ -118,6 +120,21 @@ class CudaNative {
 
  private:
   Device device_;
+};
+
+/// Makes a device's primary context current on this thread while it lives, and then the one before
+/// it again: for calls into libraries such as cuBLAS, which work on the current device.
+class CudaContextScope {
+ public:
+  /// @throws InvalidInput  runtime.cuda.other_device: it is not a CUDA device
+  explicit CudaContextScope(Device device);
+  ~CudaContextScope();
+  CudaContextScope(const CudaContextScope&) = delete;
+  CudaContextScope& operator=(const CudaContextScope&) = delete;
+
+ private:
+  struct Scope;
+  std::unique_ptr<Scope> scope_;
 };
 
 }  // namespace rtcg::runtime

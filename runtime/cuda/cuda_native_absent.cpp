@@ -96,5 +96,13 @@ CompiledProgram CudaNative::link(std::span<const LinkInput>) const {
   absent();
 }
 
+struct CudaContextScope::Scope {};
+
+CudaContextScope::CudaContextScope(Device device) {
+  static_cast<void>(CudaNative(device));
+  absent();
+}
+CudaContextScope::~CudaContextScope() = default;
+
 }  // namespace rtcg::runtime
 #endif

@@ -1,6 +1,7 @@
 #include "rtcg/runtime/cuda/cuda_native.h"
 
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "rtcg/runtime/device/program.h"
@@ -25,6 +26,36 @@ TEST_F(CudaNativeTest, TellsWhereTheDeviceIs) {
   EXPECT_EQ(native_.pci_bus_id(), "0000:1b:00.0");
   EXPECT_EQ(native_.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 132);
   EXPECT_EQ(native_.primary_context(), backend().native_context());
+}
+
+CUcontext current_context() {
+  CUcontext context = nullptr;
+  driver_function<CUresult (*)(CUcontext*)>("cuCtxGetCurrent")(&context);
+  return context;
+}
+
+void set_context(CUcontext context) {
+  driver_function<CUresult (*)(CUcontext)>("cuCtxSetCurrent")(context);
+}
+
+TEST_F(CudaNativeTest, MakesItsContextCurrentInPlaceOfAnothers) {
+  std::thread([&] {
+    set_context(reinterpret_cast<CUcontext>(0x55));
+    native_.make_current();
+    EXPECT_EQ(current_context(), native_.primary_context());
+  }).join();
+}
+
+TEST_F(CudaNativeTest, PutsTheContextBeforeAScopeBack) {
+  std::thread([&] {
+    auto* const foreign = reinterpret_cast<CUcontext>(0x55);
+    set_context(foreign);
+    {
+      const CudaContextScope scope(device());
+      EXPECT_EQ(current_context(), native_.primary_context());
+    }
+    EXPECT_EQ(current_context(), foreign);
+  }).join();
 }
 
 TEST_F(CudaNativeTest, LinksToOneProgram) {
