@@ -54,7 +54,7 @@ std::string arguments_of(const SelectionForm& form) {
   if (form.rejected) {
     result += fmt::format("{}: {}[n]; ", form.rejected->name, name(form.rejected->dtype));
   }
-  return result + "count: i64[1]; n: i32";
+  return result + "count: i64[1]; n: " + (form.is_long ? "i64" : "i32");
 }
 
 /// `chosen` of element `place`, and `position`: how many are chosen before it. Ends of runs are

@@ -58,7 +58,7 @@ loopy::Kernel run_kernel(const RadixKeys& what, DType value, DType count, bool m
                                   name(count), radix_digits) +
                       (moves ? fmt::format("y: {}[n]; ", word) : "") +
                       (has_values ? fmt::format("v, w: {}[n]; ", name(value)) : "") +
-                      "n, runs, shift, mask: i32";
+                      fmt::format("n: {}; runs, shift, mask: i32", name(count));
   const std::string statements = fmt::format(
       "<{0}> found[{1}]\n"
       "for r\n"
@@ -286,8 +286,8 @@ loopy::Kernel digit_counts(const RadixKeys& what, DType count) {
   options.functions = digit_function(what);
   options.assumptions = "n >= 1";
   options.arguments =
-      fmt::format("x: {}[n]; counts: {}[{}, {}]; n: i32", name(*word_of(what.dtype)), name(count),
-                  what.passes(), radix_digits);
+      fmt::format("x: {0}[n]; counts: {1}[{2}, {3}]; n: {1}", name(*word_of(what.dtype)),
+                  name(count), what.passes(), radix_digits);
   std::string statements;
   for (int pass = 0; pass < what.passes(); ++pass) {
     statements += fmt::format("counts[{}, digit(x[i], {}, {})] += 1 {{atomic}}\n", pass,

@@ -7,6 +7,7 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/random/generator.h"
+#include "rtcg/arrays/sort/sort.h"
 #include "tests/arrays/support/gpu.h"
 #include "tests/arrays/support/on_every_device.h"
 
@@ -52,6 +53,13 @@ void check_indexing(std::int64_t n) {
             (std::vector<std::int64_t>{0, n - 5, n - 4, n - 1}));
 }
 
+void check_sorting(std::int64_t n) {
+  const Array<Byte> x = cast(indices({n}) % 251, DType::u8);
+  const Array<Byte> sorted = sort(x);
+  EXPECT_EQ(total(sorted), sum_of_remainders(n));
+  EXPECT_EQ(Array<bool>(all(sorted(Slice{1, n}) >= sorted(Slice{0, n - 1}))).item(), true);
+}
+
 void check_axes(std::int64_t rows, std::int64_t columns) {
   const Array<Byte> x = ones<Byte>({rows, columns});
   const auto over_rows = sum(x, over(0));
@@ -91,6 +99,7 @@ TEST(Large, ChecksAreRightForSmallArrays) {
   testing::on_every_device([] {
     check_maps_and_reductions((1 << 20) + 3);
     check_indexing((1 << 20) + 3);
+    check_sorting((1 << 20) + 3);
     check_axes(1025, 1000);
     check_kernels((1 << 20) + 3);
     check_creation((1 << 20) + 3);
@@ -118,6 +127,9 @@ TEST_F(LargeOnGpu, MapsAndReducesBeyondThirtyTwoBits) {
 }
 TEST_F(LargeOnGpu, IndexesBeyondThirtyTwoBits) {
   run(check_indexing);
+}
+TEST_F(LargeOnGpu, SortsBeyondThirtyTwoBits) {
+  run(check_sorting);
 }
 TEST_F(LargeOnGpu, ReducesAlongAxes) {
   run([](std::int64_t n) {

@@ -86,6 +86,16 @@ TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
   }
 }
 
+TEST(SelectingCall, CountsElementsOfLongArraysIn64Bits) {
+  SelectionForm form = form_of_copy(false);
+  const auto type_of_n = [&] {
+    return find_argument(detail::selecting_kernel(form), "n")->type;
+  };
+  EXPECT_EQ(type_of_n(), cgen::i32);
+  form.is_long = true;
+  EXPECT_EQ(type_of_n(), cgen::i64);
+}
+
 TEST(SelectingCall, ComputesItsMaskItself) {
   const StreamScope scope(runtime::Device::host().default_stream());
   const Array<std::int32_t> any(std::vector<std::int32_t>(9));
