@@ -11,6 +11,7 @@
 #include "tests/campaigns/campaign.h"
 #include "tests/campaigns/judge_kernel.h"
 #include "tests/loopy/support/random_kernels.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::campaigns {
 namespace {
@@ -89,6 +90,22 @@ KernelCase case_of(std::uint64_t seed) {
   return draw.chance(50) ? random_case(draw) : sliced_case(draw);
 }
 
+/// The target, or another one if RTCG_TEST_DEVICES leaves it out.
+std::string judged_target(const std::string& drawn) {
+  using runtime::is_judged;
+  const auto is_wanted = [](const std::string& target) {
+    return target == "host"   ? is_judged("host")
+           : target == "cuda" ? is_judged("cuda_on_cpu")
+                              : is_judged("opencl") || is_judged("cuda");
+  };
+  for (const std::string& target : {drawn, std::string("host"), std::string("cuda")}) {
+    if (is_wanted(target)) {
+      return target;
+    }
+  }
+  return "devices";
+}
+
 }  // namespace
 
 Kind kernels_kind() {
@@ -98,8 +115,8 @@ Kind kernels_kind() {
       [](Draw& draw) {
         const std::uint64_t seed = draw.bits();
         // a compiler takes most of the time: each case is run on one target
-        const char* targets = draw.chance(50) ? "host" : draw.chance(60) ? "devices" : "cuda";
-        std::string text = fmt::format("{} {}\n", targets, seed);
+        const std::string targets = draw.chance(50) ? "host" : draw.chance(60) ? "devices" : "cuda";
+        std::string text = fmt::format("{} {}\n", judged_target(targets), seed);
         try {
           text += case_of(seed).story;
         } catch (const Error& error) {
