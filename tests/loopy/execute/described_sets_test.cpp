@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
+#include "rtcg/loopy/transform/fuse_kernels.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/runtime/compile/fake_compiler.h"
 #include "tests/support/expect_error.h"
@@ -45,7 +47,7 @@ TEST(DescribedSets, DiamondsRunAsLoopsAndOnAxes) {
       "map_domain(d:3*i + 1)", {{"n", 7}});
 }
 
-TEST(DescribedSets, DisjointWritesRunTogether) {
+TEST(Defect19, DisjointWritesRunTogether) {
   const char* scatter =
       "domains {[i]: 0 <= i < n}\narguments x, y: f32[n]; perm: i32[n]\n"
       "statements y[perm[i]] += x[i] {disjoint}";
@@ -84,7 +86,7 @@ TEST(DescribedSets, DisjointWritesRunTogether) {
   run(colours, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 13}}, options);
 }
 
-TEST(DescribedSets, RulesAreComputedAheadAtPartialTiles) {
+TEST(Defect16, RulesAreComputedAheadAtPartialTiles) {
   const char* squares =
       "domains {[i, k]: 0 <= i < n and 0 <= k < 4}\narguments a: f32[n + 3]; b: f32[n]\n"
       "statements\n  sq(x) := a[x]*a[x]\n  both(x) := sq(x) + 2*sq(x + 1)\n"
@@ -95,7 +97,7 @@ TEST(DescribedSets, RulesAreComputedAheadAtPartialTiles) {
   run(squares, split + "add_prefetch(a, [i_inner])", {{"n", 37}});
 }
 
-TEST(DescribedSets, ReductionsHaveSlabs) {
+TEST(Defect17, ReductionsHaveSlabs) {
   const char* product =
       "domains {[i, j, k]: 0 <= i, j, k < n}\narguments a, b, c: f32[n, n]\nassume n >= 1\n"
       "statements c[i, j] = sum(k, a[i, k]*b[k, j])";
@@ -108,7 +110,7 @@ TEST(DescribedSets, ReductionsHaveSlabs) {
   }
 }
 
-TEST(DescribedSets, SumsOfTwoRulesShareInames) {
+TEST(Defect16, SumsOfTwoRulesShareInames) {
   const char* element =
       "domains {[e, i, j, k, o]: 0 <= e < n and 0 <= i, j, k, o < 4}\n"
       "arguments d: f32[4, 4]; u, r: f32[n, 4, 4]\nstatements\n"
@@ -127,7 +129,7 @@ TEST(DescribedSets, SumsOfTwoRulesShareInames) {
       {{"n", 5}});
 }
 
-TEST(DescribedSets, TemporariesAreFetchedAndHandedOn) {
+TEST(Defect17, TemporariesAreFetchedAndHandedOn) {
   run("domains {[b, i, j, k]: 0 <= b < n and 0 <= i, j, k < 16}\narguments a, c: f32[n, 16]\n"
       "statements\n  <f32> t[16]\n  t[i] = 2*a[b, i]\n  c[b, j] = sum(k, t[k])*j",
       "tag_inames(b:g.0, i:l.0, j:l.0)\nadd_prefetch(t, [k], default_tag=for, "
@@ -136,6 +138,45 @@ TEST(DescribedSets, TemporariesAreFetchedAndHandedOn) {
   run("domains {[i]: 0 <= i < n}\narguments a, t, b: f32[n]\n"
       "statements\n  t[i] = 2*a[i]\n  b[i] = t[i] + 1",
       "assignment_to_subst(t)\nsplit_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 13}});
+}
+
+TEST(Defect17, ReadsOfOneStatementAreCopiedThroughRules) {
+  const char* both =
+      "domains {[i, k]: 0 <= i < n and 0 <= k < 3}\narguments a: f32[n + 2]; b, c: f32[n]\n"
+      "statements\n  at(x) := a[x] + 1\n  b[i] = sum(k, at(i + k)) {id=b}\n  c[i] = a[i]";
+  const std::string recipe =
+      "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)\n"
+      "add_prefetch(a, i_inner:k, within=id:b)";
+  run(both, recipe, {{"n", 21}});
+  const std::string text =
+      generate_text(apply_recipe(kernel_from_text(both), recipe), Target::cuda);
+  EXPECT_EQ(count_of(" a[", text), 2) << text;  // in the copy, and by the other statement
+}
+
+TEST(Defect17, SlabsOfAnAxisOfTheGridShareOneCopy) {
+  const char* stencil =
+      "domains {[i]: 0 <= i < n}\narguments a: f32[n + 2]; b: f32[n]\n"
+      "statements b[i] = a[i] + a[i + 1] + a[i + 2]";
+  const char* recipe =
+      "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0, slabs=1:1)\nadd_prefetch(a, i_inner)";
+  run(stencil, recipe, {{"n", 45}});
+  const std::string text =
+      generate_text(apply_recipe(kernel_from_text(stencil), recipe), Target::cuda);
+  EXPECT_EQ(count_of("__syncthreads()", text), 1) << text;
+}
+
+TEST(Defect17, EqualShapesFuseAndValuesFlow) {
+  const Kernel first = kernel_from_text(
+      "domains {[i]: 0 <= i < n}\narguments a: f32[n]; b: f32[n + 2]\nstatements b[i + 2] = a[i] + "
+      "1");
+  const Kernel second = kernel_from_text(
+      "domains {[i]: 0 <= i < n}\narguments b: f32[2 + n]; c: f32[n]\nstatements c[i] = 2*b[i + "
+      "2]");
+  const Kernel expected = kernel_from_text(
+      "domains {[i]: 0 <= i < n}\narguments a: f32[n]; b: f32[n + 2]; c: f32[n]\n"
+      "statements\n  b[i + 2] = a[i] + 1\n  c[i] = 2*a[i] + 2");
+  expect_same_everywhere(fuse_kernels(first, second, {.data_flow = {"b"}}), expected,
+                         {{"n", 13}});
 }
 
 }  // namespace
