@@ -268,7 +268,7 @@ class UpdateReader {
   if (problem.has_rows) {
     add(choice.rows, AxisKind::block, 1);
   } else {
-    across.factors.push_back({choice.threads, {AxisKind::block, 0}});
+    add(choice.threads, AxisKind::block, 0);
   }
   slicing.inames.push_back(std::move(across));
   if (problem.has_rows) {
@@ -399,12 +399,23 @@ class UpdateCost {
            waves * (clocks_of_block + block_clocks) / machine_.clock_hz + 2e-6;
   }
 
-  /// Threads are lanes of a core's vectors, which neither gather nor scatter.
+  /// Threads are lanes of a core's vectors, which neither gather nor scatter. Each goes through its
+  /// steps before the next one does, and so reads every line of the block that they share.
   [[nodiscard]] double cpu_seconds(const UpdateChoice& choice) const {
     constexpr double clocks_of_atomic = 20;
+    constexpr double clocks_of_line = 8;  // from the second level, by a core
+    constexpr double threads_of_line = 16;
+    constexpr double cached_bytes = 256e3;
     const double cores = std::max(1, machine_.multiprocessors);
     const double blocks = static_cast<double>(update_blocks(problem_, choice));
+    const double threads = static_cast<double>(update_threads(problem_, choice));
     double clocks = problem_.points * (problem_.operations + 3 * problem_.inner_steps);
+    double reads = 1;
+    if (threads > 1 && choice.steps * choice.rows > 1) {
+      clocks += problem_.points * clocks_of_line;
+      const double block_bytes = problem_.points * problem_.bytes / blocks;
+      reads = block_bytes > cached_bytes ? std::min(threads, threads_of_line) : 1;
+    }
     for (std::size_t i = 0; i < problem_.arrays.size(); ++i) {
       const std::int64_t copies = i < most_private ? choice.copies.at(i) : 0;
       const bool is_own = copies == update_threads(problem_, choice);
@@ -417,7 +428,7 @@ class UpdateCost {
                                   (2 * static_cast<double>(copies) + clocks_of_atomic);
     }
     return std::ceil(blocks / cores) / blocks * clocks / machine_.clock_hz +
-           problem_.points * problem_.bytes / machine_.memory_bytes_per_second + 2e-6;
+           problem_.points * problem_.bytes * reads / machine_.memory_bytes_per_second + 2e-6;
   }
 
   const UpdateProblem& problem_;
@@ -436,7 +447,7 @@ class UpdateEnumerator {
   std::vector<UpdateChoice> run() {
     const bool is_cpu = constraints_.machine.is_cpu;
     const std::int64_t most_threads = is_cpu ? 64 : most_threads_of_block;
-    for (std::int64_t threads = is_cpu ? 8 : 16; threads <= most_threads; threads *= 2) {
+    for (std::int64_t threads = is_cpu ? 1 : 16; threads <= most_threads; threads *= 2) {
       const std::int64_t length = problem_.loops[problem_.has_rows ? 1 : 0].length;
       if (threads >= 2 * length && threads > 16) {
         break;
@@ -452,14 +463,12 @@ class UpdateEnumerator {
 
  private:
   [[nodiscard]] bool is_block(std::int64_t threads) const {
-    const std::int64_t least = constraints_.machine.is_cpu
-                                   ? std::min<std::int64_t>(8, constraints_.min_threads)
-                                   : constraints_.min_threads;
+    const std::int64_t least = constraints_.machine.is_cpu ? 1 : constraints_.min_threads;
     return threads >= least && threads <= constraints_.max_threads;
   }
 
   void add_steps(UpdateChoice choice) {
-    const std::int64_t most = constraints_.machine.is_cpu ? 65536 : 512;
+    const std::int64_t most = constraints_.machine.is_cpu ? 1 << 20 : 512;
     for (choice.unrolled = 1; choice.unrolled <= (constraints_.machine.is_cpu ? 1 : 16);
          choice.unrolled *= 2) {
       for (choice.steps = 1; choice.steps <= most; choice.steps *= 2) {

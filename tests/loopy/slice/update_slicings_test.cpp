@@ -60,14 +60,30 @@ TEST(UpdateSlicings, FollowRowsOfWhatIsRead) {
   EXPECT_EQ(best.slicing.privates.size(), 1U) << best.words;
 }
 
-TEST(UpdateSlicings, GiveEachLaneOfAProcessorACopy) {
+SlicingConstraints of_processor() {
   SlicingConstraints constraints;
   constraints.machine.is_cpu = true;
   constraints.machine.multiprocessors = 8;
-  const SlicingStream stream(histogram(1 << 24, 64), constraints);
+  return constraints;
+}
+
+TEST(UpdateSlicings, GiveEachLaneOfAProcessorACopy) {
+  const SlicingStream stream(histogram(1 << 24, 64), of_processor());
+  for (std::size_t place = 0; place < stream.count(); ++place) {
+    const RankedSlicing each = stream.at(place);
+    for (const PrivatePlan& array : each.slicing.privates) {
+      EXPECT_EQ(array.copies, each.threads) << each.words;
+    }
+  }
+}
+
+// lanes would read elements far apart, one after the other
+TEST(UpdateSlicings, CountInBlocksOfOneThreadOnAProcessor) {
+  const SlicingStream stream(histogram(1 << 24, 256), of_processor());
   const RankedSlicing best = stream.at(0);
-  ASSERT_EQ(best.slicing.privates.size(), 1U) << best.words;
-  EXPECT_EQ(best.slicing.privates[0].copies, best.threads) << best.words;
+  EXPECT_EQ(best.threads, 1) << best.words;
+  EXPECT_EQ(best.slicing.privates.size(), 1U) << best.words;
+  EXPECT_EQ(stream.find_words(best.words), 0U);
 }
 
 }  // namespace
