@@ -7,6 +7,7 @@
 #include "rtcg/arrays/core/npy.h"
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/create/indexing.h"
+#include "rtcg/arrays/fft/fft.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/evaluate.h"
