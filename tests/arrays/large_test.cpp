@@ -55,7 +55,7 @@ void check_indexing(std::int64_t n) {
 
 void check_sorting(std::int64_t n) {
   const Array<Byte> x = cast(indices({n}) % 251, DType::u8);
-  const Array<Byte> sorted = sort(x);
+  const Array<Byte> sorted(sort(x));
   EXPECT_EQ(total(sorted), sum_of_remainders(n));
   EXPECT_EQ(Array<bool>(all(sorted(Slice{1, n}) >= sorted(Slice{0, n - 1}))).item(), true);
 }
