@@ -4,6 +4,7 @@
 // an error where the results differ. text_by_loop_engine: from an expression to the CUDA text of
 // its loop kernel, split for the grid.
 #include <cmath>
+#include <complex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include <benchmark/benchmark.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/fft/convolve.h"
+#include "rtcg/arrays/fft/fft.h"
 #include "rtcg/arrays/kernels/loop_expression.h"
 #include "rtcg/loopy/transform/split_iname.h"
 
@@ -249,6 +252,91 @@ void text_by_loop_engine(benchmark::State& state) {
   }
 }
 
+// Transforms of complex numbers.
+
+Array<std::complex<float>> complex_wave(std::int64_t length) {
+  const StreamScope scope(stream());
+  const Expression angle = 0.7 * cast<double>(indices({length}));
+  return Array<std::complex<float>>(cast(make_complex(sin(angle), cos(3 * angle)), DType::c64));
+}
+
+void set_length(benchmark::State& state, std::int64_t length) {
+  const auto n = static_cast<double>(length);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(5e-9 * n * std::log2(n) * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
+}
+
+void fft_by_arrays(benchmark::State& state) {
+  const StreamScope scope(stream());
+  const Array<std::complex<float>> x = complex_wave(state.range(0));
+  AnyArray result = fft(x);
+  stream().synchronize();
+  for (auto _ : state) {
+    result = fft(x);
+    stream().synchronize();
+  }
+  set_length(state, state.range(0));
+}
+
+/// Butterflies of two in a loop, with a table of roots: what textbooks have.
+void fft_by_loop(benchmark::State& state) {
+  const std::int64_t n = state.range(0);
+  const std::vector<std::complex<float>> x = complex_wave(n).to_vector();
+  std::vector<std::complex<float>> from = x;
+  std::vector<std::complex<float>> to(x.size());
+  std::vector<std::complex<float>> roots;
+  for (std::int64_t k = 0; k < n; ++k) {
+    roots.emplace_back(
+        std::polar(1.0, -2 * M_PI * static_cast<double>(k) / static_cast<double>(n)));
+  }
+  for (auto _ : state) {
+    from = x;
+    for (std::int64_t stride = 1; stride < n; stride *= 2) {
+      const std::complex<float>* const in = from.data();
+      std::complex<float>* const out = to.data();
+#pragma omp parallel for
+      for (std::int64_t j = 0; j < n / 2; ++j) {
+        const std::int64_t lane = j % stride;
+        const std::complex<float> root = roots[static_cast<std::size_t>(lane * (n / 2 / stride))];
+        const std::complex<float> b = in[j + n / 2];
+        const std::complex<float> odd(b.real() * root.real() - b.imag() * root.imag(),
+                                      b.real() * root.imag() + b.imag() * root.real());
+        out[2 * (j - lane) + lane] = in[j] + odd;
+        out[2 * (j - lane) + lane + stride] = in[j] - odd;
+      }
+      std::swap(from, to);
+    }
+    benchmark::DoNotOptimize(from.data());
+  }
+  const std::vector<std::complex<float>> expected =
+      Array<std::complex<float>>(fft(complex_wave(n))).to_vector();
+  expect_close(state, std::abs(from[5] - expected[5]), 0, 1e-3 * std::sqrt(n));
+  set_length(state, n);
+}
+
+void convolve_by(benchmark::State& state, ConvolveWay way) {
+  const StreamScope scope(stream());
+  const Array<float> x = sin(0.7F * cast<float>(indices({1 << 20})));
+  const Array<float> kernel = cos(0.1F * cast<float>(indices({state.range(0)})));
+  AnyArray result = convolve(x, kernel, {.way = way});
+  stream().synchronize();
+  for (auto _ : state) {
+    result = convolve(x, kernel, {.way = way});
+    stream().synchronize();
+  }
+}
+void convolve_by_sums(benchmark::State& state) {
+  convolve_by(state, ConvolveWay::direct);
+}
+void convolve_by_fft(benchmark::State& state) {
+  convolve_by(state, ConvolveWay::fft);
+}
+
+BENCHMARK(fft_by_arrays)->RangeMultiplier(16)->Range(1 << 8, 1 << 20)->UseRealTime();
+BENCHMARK(fft_by_loop)->RangeMultiplier(16)->Range(1 << 8, 1 << 20)->UseRealTime();
+BENCHMARK(convolve_by_sums)->RangeMultiplier(4)->Range(4, 1024)->UseRealTime();
+BENCHMARK(convolve_by_fft)->RangeMultiplier(4)->Range(4, 1024)->UseRealTime();
 BENCHMARK(text_by_loop_engine)->Arg(0)->Arg(1)->Arg(2);
 BENCHMARK(axpby_by_arrays<float>)->UseRealTime();
 BENCHMARK(axpby_by_loop<float>)->UseRealTime();

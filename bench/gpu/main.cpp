@@ -32,6 +32,7 @@ const std::map<std::string, Section>& sections() {
       {"select", measure_select},
       {"sort", measure_sort},
       {"histogram", measure_histogram},
+      {"fft", measure_fft},
       {"spmv", measure_spmv},
       {"cg", measure_cg},
       {"strided", measure_strided},

@@ -44,6 +44,9 @@ void measure_select(runtime::Device device, Report& report);
 void measure_sort(runtime::Device device, Report& report);
 /// Counts by value against CUB.
 void measure_histogram(runtime::Device device, Report& report);
+/// Fourier transforms of c64, in one dimension from 2^10 to 2^26, of 256^3, and of rows, against
+/// cuFFT.
+void measure_fft(runtime::Device device, Report& report);
 /// Products of sparse matrices with vectors against cuSPARSE: a stencil, rows by a power law, bands.
 void measure_spmv(runtime::Device device, Report& report);
 /// 200 iterations of conjugate gradients on stencils against a textbook's with cuSPARSE and cuBLAS.
