@@ -83,7 +83,7 @@ endfunction()
 # links in the build folder give them the prefix `rtcg`, as `cmake --install` does.
 set(RTCG_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include)
 file(MAKE_DIRECTORY ${RTCG_INCLUDE_DIR}/rtcg)
-foreach(layer cgen loopy runtime arrays dg)
+foreach(layer cgen loopy runtime arrays distributed dg)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${RTCG_INCLUDE_DIR}/rtcg/${layer} SYMBOLIC)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer}/${layer}.h ${RTCG_INCLUDE_DIR}/rtcg/${layer}.h SYMBOLIC)
 endforeach()

@@ -13,7 +13,8 @@ build_packages=(
   libboost-dev libfmt-dev libssl-dev nlohmann-json3-dev libcli11-dev libeigen3-dev
   opencl-c-headers ocl-icd-libopencl1
 )
-test_packages=(pocl-opencl-icd libgtest-dev libgmock-dev libbenchmark-dev libisl-dev libkainjow-mustache-dev oclgrind python3 dpkg-dev file)
+test_packages=(pocl-opencl-icd libgtest-dev libgmock-dev libbenchmark-dev libisl-dev libkainjow-mustache-dev oclgrind python3 dpkg-dev file
+  openmpi-bin mpich)
 check_packages=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev)
 
 usage() {

@@ -27,7 +27,8 @@ CompileFailure::CompileFailure(std::string code, std::string message, Details de
     : Error(std::move(code), std::move(message)), details_(std::move(details)) {}
 
 DeviceError::DeviceError(std::string code, std::string message, std::string api, std::string status)
-    : Error(std::move(code), fmt::format("{}: {} returned {}", std::move(message), api, status)),
+    : Error(std::move(code),
+            api.empty() ? message : fmt::format("{}: {} returned {}", message, api, status)),
       api_(std::move(api)),
       status_(std::move(status)) {}
 

@@ -19,7 +19,8 @@ std::set<std::string> codes_in(const std::vector<std::string>& files) {
     for (std::sregex_iterator it(text.begin(), text.end(), code_literal), end; it != end; ++it) {
       const std::string code = (*it)[1];
       // a code starts with the name of a layer
-      for (const char* layer : {"cgen.", "loopy.", "runtime.", "arrays.", "dg.", "tools."}) {
+      for (const char* layer :
+           {"cgen.", "loopy.", "runtime.", "arrays.", "distributed.", "dg.", "tools."}) {
         if (code.rfind(layer, 0) == 0) {
           codes.insert(code);
         }

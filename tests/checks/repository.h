@@ -9,7 +9,9 @@
 
 namespace rtcg::checks {
 
-inline std::filesystem::path root() { return RTCG_SOURCE_DIR; }
+inline std::filesystem::path root() {
+  return RTCG_SOURCE_DIR;
+}
 
 inline std::string read(const std::filesystem::path& file) {
   std::ifstream stream(file);
@@ -44,7 +46,8 @@ inline std::vector<std::string> sources_below(const std::string& folder) {
 }
 
 /// The folders of the library's layers.
-inline const std::vector<std::string> layers = {"cgen", "loopy", "runtime", "arrays", "dg"};
+inline const std::vector<std::string> layers = {"cgen",   "loopy",       "runtime",
+                                                "arrays", "distributed", "dg"};
 
 /// The sources of all layers, as paths from the repository's root.
 inline std::vector<std::string> library_sources() {

@@ -1,0 +1,50 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "rtcg/distributed/group/group.h"
+#include "rtcg/runtime/device/event.h"
+#include "rtcg/runtime/device/kernel.h"
+
+namespace rtcg::distributed::detail {
+
+/// Memory of a device that calls use one after the other, on any streams.
+class Workspace {
+ public:
+  /// At least `bytes`, from now on for work of `stream`, until the next call.
+  runtime::BufferRef<std::byte> on(runtime::StreamRef stream, std::size_t bytes);
+  /// The work that uses it has been submitted.
+  void done(runtime::StreamRef stream);
+
+ private:
+  std::optional<runtime::Buffer<std::byte>> memory_;
+  std::optional<runtime::Event> free_;
+};
+
+struct GroupState {
+  std::shared_ptr<Transport> transport;  ///< null: one rank alone
+  runtime::Device device;
+  Traffic traffic{};
+  Workspace workspace{};
+  std::map<std::string, runtime::Kernel> reductions{};  ///< by their texts' names
+};
+
+/// a op b, as every reduction of the layer computes it.
+template <class T>
+[[nodiscard]] T combined(T a, T b, Operation operation) {
+  switch (operation) {
+    case Operation::sum:
+      return a + b;
+    case Operation::min:
+      return a != a || a < b ? a : b;
+    case Operation::max:
+      return a != a || a > b ? a : b;
+  }
+  return a;
+}
+
+}  // namespace rtcg::distributed::detail

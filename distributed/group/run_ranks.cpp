@@ -1,0 +1,410 @@
+#include "rtcg/distributed/group/run_ranks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/distributed/exchange/staging.h"
+#include "rtcg/distributed/group/named_failure.h"
+#include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/event.h"
+
+namespace rtcg::distributed {
+namespace {
+
+using runtime::Device;
+using runtime::Event;
+
+/// A message on its way: bytes of the host, or the place of memory on a device.
+struct Message {
+  enum class Stage {
+    posted,
+    claimed,  ///< the receiver submits the copy
+    taken,    ///< it has: `taken` is the copy's end
+  };
+  std::vector<std::byte> bytes;
+  std::optional<runtime::BufferRef<const std::byte>> source;
+  std::shared_ptr<const Event> ready;  ///< `source` has its values
+  std::shared_ptr<const Event> taken;
+  Stage stage = Stage::posted;
+};
+
+/// What the ranks of one process share.
+class Hub {
+ public:
+  Hub(std::vector<Device> devices, double timeout_seconds)
+      : devices_(std::move(devices)),
+        timeout_seconds_(timeout_seconds),
+        calls_(devices_.size()),
+        has_ended_(devices_.size(), false) {}
+
+  [[nodiscard]] const std::vector<Device>& devices() const noexcept { return devices_; }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(devices_.size()); }
+
+  void post(int from, int to, std::shared_ptr<Message> message) {
+    const std::lock_guard lock(mutex_);
+    mail_[{from, to}].push_back(std::move(message));
+    changed_.notify_all();
+  }
+
+  [[nodiscard]] std::shared_ptr<Message> next(std::string_view call, int from, int to) {
+    std::unique_lock lock(mutex_);
+    std::deque<std::shared_ptr<Message>>& mail = mail_[{from, to}];
+    wait(lock, call, to, from, [&] { return !mail.empty(); });
+    std::shared_ptr<Message> message = std::move(mail.front());
+    mail.pop_front();
+    message->stage = Message::Stage::claimed;
+    return message;
+  }
+
+  /// @param taken  null: the receiver cannot copy
+  void take(Message& message, std::shared_ptr<const Event> taken) {
+    const std::lock_guard lock(mutex_);
+    message.taken = std::move(taken);
+    message.stage = Message::Stage::taken;
+    changed_.notify_all();
+  }
+
+  void wait_until_taken(std::string_view call, const Message& message, int from, int to) {
+    std::unique_lock lock(mutex_);
+    wait(lock, call, from, to, [&] { return message.stage == Message::Stage::taken; });
+  }
+
+  /// From now on nobody reads the message's memory.
+  void withdraw(int from, int to, const std::shared_ptr<Message>& message) {
+    {
+      std::unique_lock lock(mutex_);
+      std::deque<std::shared_ptr<Message>>& mail = mail_[{from, to}];
+      mail.erase(std::remove(mail.begin(), mail.end(), message), mail.end());
+      changed_.wait(lock, [&] { return message->stage != Message::Stage::claimed; });
+    }
+    if (message->taken != nullptr) {
+      message->taken->synchronize();
+    }
+  }
+
+  void fail(int rank, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) {
+      failure_ = {rank, reason};
+    }
+    changed_.notify_all();
+  }
+  void end(int rank) {
+    const std::lock_guard lock(mutex_);
+    has_ended_[static_cast<std::size_t>(rank)] = true;
+    changed_.notify_all();
+  }
+  [[nodiscard]] int first_failed() const {
+    const std::lock_guard lock(mutex_);
+    return failure_ ? failure_->rank : -1;
+  }
+
+ private:
+  struct Failure {
+    int rank;
+    std::string reason;
+  };
+  struct Call {
+    std::string name;
+    int awaited = -1;
+  };
+
+  template <class Condition>
+  void wait(std::unique_lock<std::mutex>& lock, std::string_view call, int rank, int awaited,
+            const Condition& is_met) {
+    Call& here = calls_[static_cast<std::size_t>(rank)];
+    here = {std::string(call), awaited};
+    const auto is_over = [&] {
+      return is_met() || failure_ || has_ended_[static_cast<std::size_t>(awaited)];
+    };
+    const bool is_in_time =
+        changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), is_over);
+    if (!is_met()) {
+      if (failure_) {
+        detail::throw_rank_failed(failure_->rank, failure_->reason);
+      }
+      const std::string waiting = chain_from(rank);
+      if (is_in_time) {
+        detail::throw_rank_ended(awaited, waiting);
+      }
+      detail::throw_time_out(timeout_seconds_, waiting);
+    }
+    here = {};
+  }
+
+  // `rank 0 waits for rank 1 in gather, which waits for rank 2 in ...`
+  [[nodiscard]] std::string chain_from(int rank) const {
+    std::string text = fmt::format("rank {}", rank);
+    std::vector<bool> is_named(devices_.size(), false);
+    while (true) {
+      is_named[static_cast<std::size_t>(rank)] = true;
+      const Call& call = calls_[static_cast<std::size_t>(rank)];
+      if (call.awaited < 0) {
+        return text + " is in no call of the group";
+      }
+      text += fmt::format(" waits for rank {} in {}", call.awaited, call.name);
+      rank = call.awaited;
+      if (is_named[static_cast<std::size_t>(rank)]) {
+        return text;
+      }
+      text += ", which";
+    }
+  }
+
+  const std::vector<Device> devices_;
+  const double timeout_seconds_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;
+  std::vector<Call> calls_;  ///< that ranks wait in
+  std::vector<bool> has_ended_;
+  std::optional<Failure> failure_;
+};
+
+/// Events of one device, used again when the last owner of a message has gone.
+class EventPool : public std::enable_shared_from_this<EventPool> {
+ public:
+  explicit EventPool(Device device) : device_(device) {}
+
+  [[nodiscard]] std::shared_ptr<const Event> take() {
+    std::unique_ptr<const Event> event;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        event = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (event == nullptr) {
+      event = std::make_unique<const Event>(device_, runtime::EventOptions{.with_timing = false});
+    }
+    return {event.release(), [pool = shared_from_this()](const Event* used) {
+              const std::lock_guard lock(pool->mutex_);
+              pool->free_.emplace_back(used);
+            }};
+  }
+
+ private:
+  Device device_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const Event>> free_;
+};
+
+/// Messages that this rank has posted. If it leaves before they are taken, nobody reads them any
+/// more.
+class PostedMessages {
+ public:
+  PostedMessages(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+  PostedMessages(const PostedMessages&) = delete;
+  PostedMessages& operator=(const PostedMessages&) = delete;
+  ~PostedMessages() {
+    for (const auto& [to, message] : messages_) {
+      hub_.withdraw(rank_, to, message);
+    }
+  }
+
+  void add(int to, std::shared_ptr<Message> message) {
+    messages_.emplace_back(to, message);
+    hub_.post(rank_, to, std::move(message));
+  }
+  void wait_until_taken(std::string_view call, runtime::StreamRef stream) {
+    while (!messages_.empty()) {
+      const auto& [to, message] = messages_.back();
+      hub_.wait_until_taken(call, *message, rank_, to);
+      if (message->taken != nullptr) {
+        stream.wait(*message->taken);
+      }
+      messages_.pop_back();
+    }
+  }
+
+ private:
+  Hub& hub_;
+  int rank_;
+  std::vector<std::pair<int, std::shared_ptr<Message>>> messages_;
+};
+
+/// Messages whose copies this rank submits. Their senders learn when it is done, or has failed.
+class ClaimedMessages {
+ public:
+  explicit ClaimedMessages(Hub& hub) : hub_(hub) {}
+  ClaimedMessages(const ClaimedMessages&) = delete;
+  ClaimedMessages& operator=(const ClaimedMessages&) = delete;
+  ~ClaimedMessages() { take(nullptr); }
+
+  [[nodiscard]] bool empty() const noexcept { return messages_.empty(); }
+  const Message& add(std::shared_ptr<Message> message) {
+    return *messages_.emplace_back(std::move(message));
+  }
+  void take(const std::shared_ptr<const Event>& taken) {
+    for (const std::shared_ptr<Message>& each : messages_) {
+      hub_.take(*each, taken);
+    }
+    messages_.clear();
+  }
+
+ private:
+  Hub& hub_;
+  std::vector<std::shared_ptr<Message>> messages_;
+};
+
+class ThreadTransport final : public Transport {
+ public:
+  ThreadTransport(std::shared_ptr<Hub> hub, int rank)
+      : hub_(std::move(hub)),
+        rank_(rank),
+        device_(hub_->devices()[static_cast<std::size_t>(rank)]),
+        staging_(device_),
+        events_(std::make_shared<EventPool>(device_)) {}
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return hub_->size(); }
+  [[nodiscard]] int node_rank() const override { return rank_; }
+  [[nodiscard]] Device device() const override { return device_; }
+  [[nodiscard]] std::string name() const override { return "threads"; }
+
+  void exchange_on_host(std::string_view call, std::span<const HostSend> sends,
+                        std::span<const HostReceive> receives) override {
+    for (const HostSend& each : sends) {
+      auto message = std::make_shared<Message>();
+      message->bytes.assign(each.values.begin(), each.values.end());
+      hub_->post(rank_, each.to, std::move(message));
+    }
+    for (const HostReceive& each : receives) {
+      const std::shared_ptr<Message> message = hub_->next(call, each.from, rank_);
+      check_size(call, each.from, message->bytes.size(), each.values.size());
+      std::copy(message->bytes.begin(), message->bytes.end(), each.values.begin());
+    }
+  }
+
+  void exchange(std::string_view call, runtime::StreamRef stream, std::span<const Send> sends,
+                std::span<const Receive> receives) override {
+    std::vector<Send> staged_sends;
+    PostedMessages posted(*hub_, rank_);
+    std::shared_ptr<const Event> ready;
+    for (const Send& each : sends) {
+      if (!is_direct(each.to)) {
+        staged_sends.push_back(each);
+        continue;
+      }
+      if (ready == nullptr) {
+        ready = events_->take();
+        stream.record(*ready);
+      }
+      auto message = std::make_shared<Message>();
+      message->source = each.values;
+      message->ready = ready;
+      posted.add(each.to, std::move(message));
+    }
+    std::vector<Receive> staged_receives;
+    ClaimedMessages arrived(*hub_);
+    for (const Receive& each : receives) {
+      if (!is_direct(each.from)) {
+        staged_receives.push_back(each);
+        continue;
+      }
+      const Message& message = arrived.add(hub_->next(call, each.from, rank_));
+      require_internal(message.source.has_value(), "both ends of an exchange take the same way");
+      check_size(call, each.from, message.source->size_bytes(), each.values.size_bytes());
+      if (each.values.size_bytes() > 0) {
+        stream.wait(*message.ready);
+        runtime::copy_on_device(stream, *message.source, each.values);
+      }
+    }
+    if (!arrived.empty()) {
+      const std::shared_ptr<const Event> taken = events_->take();
+      stream.record(*taken);
+      arrived.take(taken);
+    }
+    posted.wait_until_taken(call, stream);
+    if (!staged_sends.empty() || !staged_receives.empty()) {
+      staging_.exchange(*this, call, stream, staged_sends, staged_receives);
+    }
+  }
+
+  void fail(const std::string& reason) noexcept override { hub_->fail(rank_, reason); }
+
+ private:
+  // Whether streams of both devices can wait for each other, and copy.
+  [[nodiscard]] bool is_direct(int other) const {
+    const Device& theirs = hub_->devices()[static_cast<std::size_t>(other)];
+    return theirs == device_ || (theirs.info().id.kind == runtime::BackendKind::cuda &&
+                                 device_.info().id.kind == runtime::BackendKind::cuda);
+  }
+
+  void check_size(std::string_view call, int from, std::size_t sent, std::size_t expected) const {
+    if (sent != expected) {
+      detail::throw_size_mismatch(call, from, sent, rank_, expected);
+    }
+  }
+
+  std::shared_ptr<Hub> hub_;
+  int rank_;
+  Device device_;
+  detail::Staging staging_;
+  std::shared_ptr<EventPool> events_;
+};
+
+}  // namespace
+
+void run_ranks(const std::vector<Device>& devices, const std::function<void(const Group&)>& work,
+               const GroupOptions& options) {
+  if (devices.empty()) {
+    throw InvalidInput("distributed.run_ranks.no_devices",
+                       "a group of no ranks: give the device of each");
+  }
+  detail::check_timeout(options.timeout_seconds);
+  const auto hub = std::make_shared<Hub>(devices, options.timeout_seconds);
+  std::vector<std::exception_ptr> errors(devices.size());
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < hub->size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      std::exception_ptr& error = errors[static_cast<std::size_t>(rank)];
+      try {
+        work(Group(std::make_shared<ThreadTransport>(hub, rank)));
+        hub->end(rank);
+      } catch (...) {
+        error = std::current_exception();
+        hub->fail(rank, detail::text_of(error));
+      }
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  if (const int failed = hub->first_failed(); failed >= 0) {
+    const std::exception_ptr& error = errors[static_cast<std::size_t>(failed)];
+    if (error != nullptr) {
+      detail::rethrow_of_rank(error, failed);
+    }
+    // a rank that said so, and went on
+    for (const std::exception_ptr& each : errors) {
+      if (each != nullptr) {
+        std::rethrow_exception(each);
+      }
+    }
+  }
+}
+
+std::vector<Device> devices_of(std::string_view names) {
+  std::vector<Device> devices;
+  while (true) {
+    const std::size_t comma = names.find(',');
+    devices.push_back(Device::find(names.substr(0, comma)));
+    if (comma == std::string_view::npos) {
+      return devices;
+    }
+    names.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace rtcg::distributed

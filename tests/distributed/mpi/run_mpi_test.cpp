@@ -1,0 +1,186 @@
+// Processes that the launchers of Open MPI and MPICH start. The launchers are those that CMake
+// found.
+#include "rtcg/distributed/mpi/run_mpi.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <sys/wait.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_error.h"
+
+namespace rtcg::distributed {
+namespace {
+
+struct Ran {
+  int status = 0;
+  std::string output;
+  double seconds = 0;
+};
+
+Ran run(const std::string& command) {
+  const auto begin = std::chrono::steady_clock::now();
+  Ran result;
+  std::FILE* pipe = ::popen(("timeout 100 " + command + " 2>&1 </dev/null").c_str(), "r");
+  std::array<char, 4096> piece{};
+  while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
+    result.output.append(piece.data(), count);
+  }
+  result.status = WEXITSTATUS(::pclose(pipe));
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+struct Launcher {
+  std::string name;
+  std::string command;
+};
+
+std::vector<Launcher> launchers() {
+  std::vector<Launcher> found;
+  if (const std::string path = RTCG_MPIRUN_OPENMPI; !path.empty()) {
+    found.push_back({"Open MPI", path + " --allow-run-as-root --oversubscribe"});
+  }
+  if (const std::string path = RTCG_MPIRUN_MPICH; !path.empty()) {
+    found.push_back({"MPICH", path});
+  }
+  return found;
+}
+
+Ran run_ranks_program(const Launcher& launcher, int ranks, const std::string& what) {
+  return run(launcher.command + " -n " + std::to_string(ranks) + " " + RTCG_RANKS_PROGRAM + " " +
+             what);
+}
+
+std::vector<std::string> sorted_lines(const std::string& text, const std::string& beginning) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with(beginning)) {
+      lines.push_back(line);
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+// The same bits as ranks of one process.
+TEST(RunMpi, GivesWhatThreadsGive) {
+  const Ran threads = run(std::string(RTCG_RANKS_PROGRAM) + " threads");
+  ASSERT_EQ(threads.status, 0) << threads.output;
+  const std::vector<std::string> expected = sorted_lines(threads.output, "rank ");
+  ASSERT_EQ(expected.size(), 4U);
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 4, "calls");
+    EXPECT_EQ(found.status, 0) << found.output;
+    EXPECT_EQ(sorted_lines(found.output, "rank "), expected) << found.output;
+    EXPECT_NE(found.output.find("transport " + launcher.name), std::string::npos) << found.output;
+  }
+}
+
+TEST(RunMpi, RunsOneProcessWithoutALauncher) {
+  if (launchers().empty()) {
+    EXPECT_ERROR("distributed.mpi.not_found", mpi_group());
+    return;
+  }
+  const Ran found = run(std::string(RTCG_RANKS_PROGRAM) + " calls");
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_EQ(sorted_lines(found.output, "rank 0 of 1").size(), 1U) << found.output;
+}
+
+TEST(RunMpi, EndsAllWithTheErrorOfOne) {
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 4, "error");
+    EXPECT_NE(found.status, 0);
+    EXPECT_LT(found.seconds, 20);
+    EXPECT_NE(found.output.find("rank 1: the mesh is torn [tests.ranks_program.torn]"),
+              std::string::npos)
+        << found.output;
+  }
+}
+
+TEST(RunMpi, RefusesMessagesOfAnotherLength) {
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 2, "lengths");
+    EXPECT_NE(found.status, 0);
+    EXPECT_NE(found.output.find("distributed.exchange.size_mismatch"), std::string::npos)
+        << found.output;
+  }
+}
+
+TEST(RunMpi, EndsInSecondsWhenARankIsKilled) {
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 4, "killed");
+    EXPECT_NE(found.status, 0);
+    EXPECT_LT(found.seconds, 20);
+    // by us, or by the launcher
+    EXPECT_TRUE(found.output.find("rank 2") != std::string::npos ||
+                found.output.find("KILLED BY SIGNAL: 9") != std::string::npos ||
+                found.output.find("EXIT CODE: 9") != std::string::npos)
+        << found.output;
+  }
+}
+
+TEST(RunMpi, SaysWhoWaitsForWhomAfterATimeOut) {
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 2, "late");
+    EXPECT_NE(found.status, 0);
+    EXPECT_LT(found.seconds, 40);
+    EXPECT_NE(found.output.find("rank 0: no message within 2 s: rank 0 waits for rank 1 in "
+                                "all_reduce [distributed.group.time_out]"),
+              std::string::npos)
+        << found.output;
+  }
+}
+
+TEST(RunMpi, SaysWhatItTriedWithoutALibrary) {
+  const Ran found =
+      run("env RTCG_LIBMPI=libno_such_mpi.so " + std::string(RTCG_RANKS_PROGRAM) + " calls");
+  EXPECT_EQ(found.status, 1);
+  EXPECT_NE(found.output.find("libno_such_mpi.so"), std::string::npos) << found.output;
+  EXPECT_NE(found.output.find("distributed.mpi.not_found"), std::string::npos) << found.output;
+  const Ran other = run("env RTCG_LIBMPI=libm.so.6 " + std::string(RTCG_RANKS_PROGRAM) + " calls");
+  EXPECT_NE(other.output.find("'libm.so.6' is not an MPI library"), std::string::npos)
+      << other.output;
+}
+
+TEST(RunMpi, HandsOnWhatTheLibrarySays) {
+  const Ran found =
+      run("env RTCG_LIBMPI=" RTCG_FAKE_MPI " " + std::string(RTCG_RANKS_PROGRAM) + " calls");
+  EXPECT_EQ(found.status, 1);
+  EXPECT_NE(found.output.find("MPI cannot continue: no network of this machine answers: "
+                              "MPI_Init_thread returned 15"),
+            std::string::npos)
+      << found.output;
+  EXPECT_NE(found.output.find("distributed.mpi.call_failed"), std::string::npos);
+}
+
+TEST(RunMpi, GivesRanksTheirDevices) {
+  const runtime::Device first = device_of_rank(0);
+  std::size_t gpus = 0;
+  for (const runtime::Device& device : runtime::all_devices()) {
+    gpus += device.info().id.kind == runtime::BackendKind::cuda ? 1 : 0;
+  }
+  if (gpus == 0) {
+    EXPECT_EQ(first, runtime::Device::best());
+    EXPECT_EQ(device_of_rank(3), first);
+  } else {
+    EXPECT_EQ(to_string(first.info().id), "cuda:0");
+    EXPECT_EQ(device_of_rank(static_cast<int>(gpus)), first);
+    EXPECT_EQ(device_of_rank(static_cast<int>(gpus) - 1) == first, gpus == 1);
+  }
+  EXPECT_ERROR("distributed.group.bad_timeout", mpi_group({.group = {.timeout_seconds = 0}}));
+}
+
+}  // namespace
+}  // namespace rtcg::distributed

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/distributed/group/run_ranks.h"
+#include "tests/support/judged_devices.h"
+
+// Devices for ranks as threads: everywhere several ranks share one, on machines with several GPUs
+// each has its own.
+
+namespace rtcg::distributed::testing {
+
+struct DeviceSet {
+  std::string name;
+  std::vector<runtime::Device> devices;  ///< ranks take them in turns
+
+  [[nodiscard]] std::vector<runtime::Device> of_ranks(int ranks) const {
+    std::vector<runtime::Device> result;
+    for (int rank = 0; rank < ranks; ++rank) {
+      result.push_back(devices[static_cast<std::size_t>(rank) % devices.size()]);
+    }
+    return result;
+  }
+};
+
+inline std::vector<runtime::Device> judged_of(runtime::BackendKind kind) {
+  std::vector<runtime::Device> found;
+  for (const runtime::Device& device : runtime::judged_devices()) {
+    if (device.info().id.kind == kind) {
+      found.push_back(device);
+    }
+  }
+  return found;
+}
+
+/// All devices of each kind, and all of them together.
+inline const std::vector<DeviceSet>& device_sets() {
+  static const std::vector<DeviceSet> sets = [] {
+    std::vector<DeviceSet> result;
+    for (const runtime::BackendKind kind :
+         {runtime::BackendKind::host, runtime::BackendKind::opencl, runtime::BackendKind::cuda}) {
+      const std::vector<runtime::Device> found = judged_of(kind);
+      if (!found.empty()) {
+        result.push_back({std::string(to_string(kind)), found});
+      }
+    }
+    if (result.size() > 1) {
+      result.push_back({"all kinds", runtime::judged_devices()});
+    }
+    return result;
+  }();
+  return sets;
+}
+
+/// Where REQUIRE_GPUS=n is set, a machine with fewer GPUs of CUDA is a failure.
+inline void expect_required_gpus() {
+  if (const char* required = std::getenv("REQUIRE_GPUS")) {
+    EXPECT_GE(judged_of(runtime::BackendKind::cuda).size(),
+              static_cast<std::size_t>(std::atoi(required)))
+        << runtime::why_no_devices(runtime::BackendKind::cuda);
+  }
+}
+
+}  // namespace rtcg::distributed::testing
