@@ -12,6 +12,7 @@
 #include "rtcg/dg/equations/wave.h"
 #include "rtcg/dg/mesh/box_mesh.h"
 #include "rtcg/dg/mesh/read_gmsh.h"
+#include "rtcg/dg/operators/distribute.h"
 #include "rtcg/dg/operators/solve_poisson.h"
 #include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/output/write_file.h"

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/dg/mesh/hash_bytes.h"
+
 namespace rtcg::dg {
 namespace {
 
@@ -119,9 +121,12 @@ Mesh with_positive_volumes(Mesh mesh) {
 }
 
 std::string element_name(const Mesh& mesh, std::size_t element) {
-  return element < mesh.element_numbers.size()
-             ? fmt::format("element {} of the file", mesh.element_numbers[element])
-             : fmt::format("element {}", element);
+  if (element < mesh.element_numbers.size()) {
+    return fmt::format("element {} of the file", mesh.element_numbers[element]);
+  }
+  const bool is_of_whole = element < mesh.places_in_whole.size();
+  return fmt::format("element {}", is_of_whole ? mesh.places_in_whole[element]
+                                               : static_cast<std::int64_t>(element));
 }
 
 std::string vertex_names(const Mesh& mesh, const int* vertices, std::size_t count) {
@@ -137,6 +142,18 @@ std::string vertex_names(const Mesh& mesh, const int* vertices, std::size_t coun
   return text + (is_of_file ? " of the file" : "");
 }
 
+std::uint64_t fingerprint(const Mesh& mesh) {
+  StructuralHash hash;
+  detail::add_bytes(hash, mesh.vertices.data(), mesh.vertices.size() * sizeof(Point));
+  detail::add_bytes(hash, mesh.elements.data(), mesh.elements.size() * sizeof(mesh.elements[0]));
+  detail::add_bytes(hash, mesh.twins.data(), mesh.twins.size() * sizeof(int));
+  for (const BoundaryFace& face : mesh.boundary_faces) {
+    detail::add_bytes(hash, face.vertices.data(), sizeof face.vertices);
+    hash.add(mesh.boundary_tags[static_cast<std::size_t>(face.tag)]);
+  }
+  return hash.value();
+}
+
 std::vector<std::size_t> curve_order(const Mesh& mesh) {
   const std::vector<std::uint64_t> keys = curve_keys(mesh);
   std::vector<std::size_t> order(mesh.element_count());
@@ -150,6 +167,7 @@ Mesh with_element_order(Mesh mesh, const std::vector<std::size_t>& order) {
   const auto elements = mesh.elements;
   const auto regions = mesh.element_regions;
   const auto numbers = mesh.element_numbers;
+  const auto places = mesh.places_in_whole;
   for (std::size_t i = 0; i < order.size(); ++i) {
     mesh.elements[i] = elements[order[i]];
     if (!regions.empty()) {
@@ -157,6 +175,9 @@ Mesh with_element_order(Mesh mesh, const std::vector<std::size_t>& order) {
     }
     if (!numbers.empty()) {
       mesh.element_numbers[i] = numbers[order[i]];
+    }
+    if (!places.empty()) {
+      mesh.places_in_whole[i] = places[order[i]];
     }
   }
   return mesh;

@@ -29,6 +29,8 @@ struct Mesh {
   /// The names of vertices and elements in the mesh's file, for messages; empty: none.
   std::vector<std::int64_t> vertex_numbers{};
   std::vector<std::int64_t> element_numbers{};
+  /// The places of the elements in the mesh that this one is a part of; empty: it is the whole.
+  std::vector<std::int64_t> places_in_whole{};
 
   [[nodiscard]] std::size_t element_count() const noexcept { return elements.size(); }
   [[nodiscard]] std::size_t face_count() const noexcept {
@@ -51,6 +53,9 @@ struct Mesh {
 [[nodiscard]] std::string element_name(const Mesh& mesh, std::size_t element);
 /// The names of vertices in messages: `vertices 3, 5`, or `nodes 17, 4 of the file`.
 [[nodiscard]] std::string vertex_names(const Mesh& mesh, const int* vertices, std::size_t count);
+
+/// Of all that decides what the numbers of a state on the mesh mean: equal meshes have equal ones.
+[[nodiscard]] std::uint64_t fingerprint(const Mesh& mesh);
 
 /// The numbers of the elements along a Hilbert curve through their centres.
 [[nodiscard]] std::vector<std::size_t> curve_order(const Mesh& mesh);

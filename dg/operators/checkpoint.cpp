@@ -14,7 +14,8 @@
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/cgen/support/structural_hash.h"
+#include "rtcg/dg/mesh/hash_bytes.h"
+#include "rtcg/dg/operators/rank_exchange.h"
 #include "rtcg/dg/operators/system_evaluators.h"
 
 namespace rtcg::dg::detail {
@@ -24,29 +25,6 @@ constexpr std::string_view format_head = "rtcg dg checkpoint 3: ";
 
 void add_number(StructuralHash& hash, double value) {
   hash.add(std::bit_cast<std::uint64_t>(value));
-}
-
-void add_bytes(StructuralHash& hash, const void* data, std::size_t bytes) {
-  const auto* first = static_cast<const unsigned char*>(data);
-  hash.add(bytes);
-  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, first + i, std::min(sizeof word, bytes - i));
-    hash.add(word);
-  }
-}
-
-// Of all that decides what the numbers of a state mean.
-std::uint64_t hash_of(const Mesh& mesh) {
-  StructuralHash hash;
-  add_bytes(hash, mesh.vertices.data(), mesh.vertices.size() * sizeof(Point));
-  add_bytes(hash, mesh.elements.data(), mesh.elements.size() * sizeof(mesh.elements[0]));
-  add_bytes(hash, mesh.twins.data(), mesh.twins.size() * sizeof(int));
-  for (const BoundaryFace& face : mesh.boundary_faces) {
-    add_bytes(hash, face.vertices.data(), sizeof face.vertices);
-    hash.add(mesh.boundary_tags[static_cast<std::size_t>(face.tag)]);
-  }
-  return hash.value();
 }
 
 // Trees share parts, so that each is hashed once.
@@ -138,11 +116,24 @@ std::uint64_t hash_of_materials(const System& system, const Discretization& on,
                                 const SystemData& data) {
   StructuralHash hash;
   for (const std::string& name : names_read(system, on, FluxKind::material)) {
-    const std::vector<double>& values = data.materials.find(name)->second;
+    const std::span<const std::byte> own = distributed::bytes_of(data.materials.find(name)->second);
+    const std::vector<std::byte> values =
+        gather_elements(on, {own.begin(), own.end()}, sizeof(double));
     hash.add(name);
-    add_bytes(hash, values.data(), values.size() * sizeof(double));
+    add_bytes(hash, values.data(), values.size());
   }
   return hash.value();
+}
+
+std::vector<Point> boundary_points(const Discretization& on) {
+  if (on.part) {
+    return on.part->whole_boundary;
+  }
+  std::vector<Point> points;
+  for (const BoundaryFace& face : on.mesh.boundary_faces) {
+    points.push_back(on.mesh.vertices[static_cast<std::size_t>(face.vertices[0])]);
+  }
+  return points;
 }
 
 // At the vertices of boundary faces.
@@ -151,9 +142,8 @@ std::uint64_t hash_of_boundary_values(const System& system, const Discretization
   StructuralHash hash;
   for (const std::string& name : names_read(system, on, FluxKind::boundary_value)) {
     hash.add(name);
-    for (const BoundaryFace& face : on.mesh.boundary_faces) {
-      const auto vertex = static_cast<std::size_t>(face.vertices[0]);
-      for (const double value : data.boundary_values.find(name)->second(on.mesh.vertices[vertex])) {
+    for (const Point& point : boundary_points(on)) {
+      for (const double value : data.boundary_values.find(name)->second(point)) {
         add_number(hash, value);
       }
     }
@@ -215,10 +205,11 @@ std::string checkpoint_head(const System& system, const Discretization& on, cons
   return fmt::format(
       "{}'{}' with {}, order {}, {} elements, mesh {:016x}, fluxes {:016x}, boundary conditions "
       "{:016x}, parameters {:016x}, materials {:016x}, boundary values {:016x}, {}",
-      format_head, name, fmt::join(system.fields, " "), on.element.order, on.element_count(),
-      hash_of(on.mesh), hash_of_fluxes(system), hash_of_conditions(system),
-      hash_of_parameters(system, on, data), hash_of_materials(system, on, data),
-      hash_of_boundary_values(system, on, data), real == cgen::f32 ? "f32" : "f64");
+      format_head, name, fmt::join(system.fields, " "), on.element.order, whole_element_count(on),
+      on.part ? on.part->whole_fingerprint : fingerprint(on.mesh), hash_of_fluxes(system),
+      hash_of_conditions(system), hash_of_parameters(system, on, data),
+      hash_of_materials(system, on, data), hash_of_boundary_values(system, on, data),
+      real == cgen::f32 ? "f32" : "f64");
 }
 
 void write_checkpoint(const std::string& path, const std::string& head,

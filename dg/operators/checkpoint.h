@@ -28,7 +28,8 @@ struct Checkpoint {
 
 /// The problem of a checkpoint, as one line of text: system, order and precision in words; mesh,
 /// fluxes, boundary conditions, parameters, materials and boundary values as fingerprints. Of
-/// signals and boundary values, which are functions, at some times and points.
+/// signals and boundary values, which are functions, at some times and points. Of a part of a mesh
+/// it is that of the whole one, on the first rank; all ranks call it.
 [[nodiscard]] std::string checkpoint_head(const System& system, const Discretization& on,
                                           const SystemData& data, const cgen::Type& real);
 

@@ -7,16 +7,21 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/rank_exchange.h"
 
 namespace rtcg::dg {
 
-Discretization discretize(Mesh mesh, int order) {
+void check_not_empty(const Mesh& mesh) {
   if (mesh.elements.empty()) {
     throw InvalidInput("dg.discretize.empty_mesh",
                        fmt::format("the mesh has {} vertices and no elements: give one that has "
                                    "some",
                                    mesh.vertices.size()));
   }
+}
+
+Discretization discretize(Mesh mesh, int order) {
+  check_not_empty(mesh);
   Discretization result;
   result.element = make_reference_element(mesh.dimension, order);
   result.connectivity = find_connectivity(mesh);
@@ -84,15 +89,15 @@ double integral(const Discretization& on, const State& state, std::size_t field)
       weights[j] += on.element.mass(i, j);
     }
   }
-  double sum = 0;
+  std::vector<double> terms;
   for (std::size_t element = 0; element < on.element_count(); ++element) {
     double part = 0;
     for (std::size_t node = 0; node < nodes; ++node) {
       part += weights[node] * state.at(field, element, node);
     }
-    sum += on.factors.jacobian[element] * part;
+    terms.push_back(on.factors.jacobian[element] * part);
   }
-  return sum;
+  return detail::sum_over_elements(on, terms, 1);
 }
 
 namespace detail {
@@ -111,13 +116,13 @@ double inner_product(const Discretization& on, const State& left, const State& r
                      std::size_t field) {
   check_field(on, left, field);
   check_field(on, right, field);
-  double sum = 0;
+  std::vector<double> terms;
   for (std::size_t element = 0; element < on.element_count(); ++element) {
     const std::size_t first = (field * left.elements + element) * left.nodes;
-    sum += on.factors.jacobian[element] *
-           detail::element_product(on, &left.values[first], &right.values[first]);
+    terms.push_back(on.factors.jacobian[element] *
+                    detail::element_product(on, &left.values[first], &right.values[first]));
   }
-  return sum;
+  return detail::sum_over_elements(on, terms, 1);
 }
 
 double l2_norm(const Discretization& on, const State& state) {

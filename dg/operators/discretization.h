@@ -2,26 +2,39 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "rtcg/dg/mesh/connectivity.h"
 #include "rtcg/dg/mesh/geometric_factors.h"
 #include "rtcg/dg/mesh/mesh.h"
+#include "rtcg/dg/mesh/mesh_part.h"
 #include "rtcg/dg/reference/reference_element.h"
+#include "rtcg/distributed/group/group.h"
 
 namespace rtcg::dg {
 
 /// A mesh with polynomials of one order on its elements, and everything that follows from both.
+///
+/// It may be a rank's part of a mesh, which distribute makes. The mesh then has the rank's own
+/// elements; links may lead to ghosts, which are numbered after these and which the factors have,
+/// too.
 struct Discretization {
   Mesh mesh{};
   ReferenceElement element{};
   Connectivity connectivity{};
   GeometricFactors factors{};
+  std::shared_ptr<const MeshPart> part{};     ///< null: the mesh is whole
+  std::optional<distributed::Group> group{};  ///< the ranks that have the parts
 
   [[nodiscard]] std::size_t element_count() const noexcept { return mesh.element_count(); }
   [[nodiscard]] std::size_t node_count() const noexcept { return element.node_count(); }
 };
+
+/// @throws InvalidInput  dg.discretize.empty_mesh
+void check_not_empty(const Mesh& mesh);
 
 /// @throws InvalidInput  dg.discretize.empty_mesh: no elements;
 ///                       what make_reference_element, find_connectivity and find_geometric_factors
@@ -61,7 +74,8 @@ void check_state(const Discretization& on, const State& state, std::size_t field
 [[nodiscard]] State interpolate(const Discretization& on, std::size_t fields,
                                 const std::function<std::vector<double>(const Point&)>& function);
 
-/// The integral of a field over the domain.
+/// The integral of a field over the domain. It and those below are of all ranks, which all call
+/// them.
 ///
 /// @throws InvalidInput  dg.check_state.shape, here and below: a state of another shape, or without
 ///                       the field

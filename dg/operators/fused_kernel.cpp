@@ -105,7 +105,8 @@ class FusedWriter {
       thread_ = body.add_constant(cgen::i32, "thread", cgen::cast(cgen::i32, cgen::thread_idx_x));
     }
     first_ = body.add_constant(cgen::i32, "first",
-                               cgen::cast(cgen::i32, cgen::block_idx_x) * fused_.elements);
+                               parameters_.number("first_element", cgen::i32) +
+                                   cgen::cast(cgen::i32, cgen::block_idx_x) * fused_.elements);
     product_->begin(body, thread_);
   }
 

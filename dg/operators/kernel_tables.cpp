@@ -89,12 +89,12 @@ class Tables {
 
   [[nodiscard]] std::vector<std::uint32_t> links() const {
     const std::size_t limit = (std::size_t{1} << 32) / link_codes;
-    if (on_.element_count() > limit || evaluators_.boundaries.size() > link_codes - inside_codes) {
+    const std::size_t elements = on_.factors.jacobian.size();  // with ghosts
+    if (elements > limit || evaluators_.boundaries.size() > link_codes - inside_codes) {
       throw Unsupported(
           "dg.solver.too_large",
-          fmt::format("{} elements and {} boundary conditions: there may be {} and {}",
-                      on_.element_count(), evaluators_.boundaries.size(), limit,
-                      link_codes - inside_codes));
+          fmt::format("{} elements and {} boundary conditions: there may be {} and {}", elements,
+                      evaluators_.boundaries.size(), limit, link_codes - inside_codes));
     }
     const auto permutations = static_cast<int>(face_permutations(shape_.dimension).size());
     std::vector<std::uint32_t> result;

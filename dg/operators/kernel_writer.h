@@ -50,7 +50,7 @@ struct KernelShape {
 [[nodiscard]] KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on);
 
 enum class ArgumentKind {
-  element_count,  ///< i32
+  element_count,  ///< i32: elements, first_element or all_elements, see KernelPlan
   number,         ///< in the precision of the state
   array,          ///< in device memory
 };
@@ -82,12 +82,15 @@ class ParameterList {
 };
 
 /// A kernel and how to launch it.
+///
+/// A launch covers the elements from the parameter `first_element` to before `elements`; there are
+/// `all_elements` with a right-hand side.
 struct KernelPlan {
   std::string name;
   std::vector<KernelArgument> arguments;
   int items_per_block = 1;  ///< of the items of `items`
   int threads_per_block = 1;
-  long long items_per_element = 1;  ///< a launch covers elements * items_per_element items
+  long long items_per_element = 1;  ///< a launch covers as many items for each of its elements
   std::size_t shared_bytes = 0;     ///< of a block
 };
 

@@ -1,5 +1,8 @@
 // The right-hand side as the formulas say, element by element. Nothing is shared with the
 // generated kernels but the evaluators of the flux.
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/system_evaluators.h"
 #include "rtcg/dg/operators/system_on_mesh.h"
 
@@ -193,6 +196,12 @@ class Reference {
 
 State reference_right_hand_side(const System& system, const Discretization& on,
                                 const SystemData& data, const State& state, double time) {
+  if (on.part) {
+    throw Unsupported("dg.reference_right_hand_side.part",
+                      fmt::format("the reference of '{}' on part {} of {} of a mesh: it needs the "
+                                  "whole mesh",
+                                  system.name, on.part->part, on.part->parts));
+  }
   check_state(on, state, system.fields.size(), "the state");
   return Reference(system, on, data, state, time).compute();
 }

@@ -252,6 +252,13 @@ PoissonSolution solve_poisson(PoissonOptions equation, std::shared_ptr<const Dis
     throw InvalidInput("dg.solver.no_discretization",
                        "Poisson's equation needs a discretisation: pass the result of discretize");
   }
+  if (on->part) {
+    throw Unsupported(
+        "dg.solve_poisson.part",
+        fmt::format("Poisson's equation on part {} of {} of a mesh: it is solved on a "
+                    "whole mesh, by one rank",
+                    on->part->part, on->part->parts));
+  }
   if (!(options.tolerance > 0)) {
     throw InvalidInput("dg.solve_poisson.bad_tolerance",
                        fmt::format("the relative residual {} cannot be reached: it must be above 0",

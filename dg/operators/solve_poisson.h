@@ -46,6 +46,7 @@ struct PoissonSolution {
 ///                       dg.solve_poisson.not_finite: f, boundary values or the diffusion are not;
 ///                       dg.solve_poisson.bad_tolerance: not above 0; dg.check_state.shape;
 ///                       dg.solver.no_discretization; what check_system throws
+/// @throws Unsupported   dg.solve_poisson.part: a rank's part of a mesh
 /// @cost  two right-hand sides per iteration, and one wait in 20 iterations; block_jacobi at the
 ///        beginning four to six times as many right-hand sides as an element has nodes, for local
 ///        DG about twenty times as many

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "rtcg/dg/operators/checkpoint.h"
 #include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/max_wave_speed.h"
+#include "rtcg/dg/operators/rank_exchange.h"
 #include "rtcg/dg/operators/step_queue.h"
 #include "rtcg/dg/operators/tune_stages.h"
 #include "rtcg/loopy/tune/tune.h"
@@ -40,8 +42,12 @@ constexpr long long steps_between_speeds = 4;
 struct Solver::Impl {
   Impl(System system_, std::shared_ptr<const Discretization> on_, SystemData data_,
        const SolverOptions& options_)
-      : system(std::move(system_)), on(std::move(on_)), data(std::move(data_)), options(options_) {
-    if (on == nullptr || on->element_count() == 0) {
+      : system(std::move(system_)),
+        on(std::move(on_)),
+        data(std::move(data_)),
+        options(options_),
+        group(on && on->group ? *on->group : distributed::Group(options.device)) {
+    if (on == nullptr || detail::whole_element_count(*on) == 0) {
       throw InvalidInput("dg.solver.no_discretization",
                          fmt::format("'{}' is to be solved on {}: give what discretize makes of a "
                                      "mesh",
@@ -54,7 +60,22 @@ struct Solver::Impl {
           fmt::format("the factor of the time step is {}, it must be a number above 0",
                       options.courant));
     }
+    if (on->group && on->group->device() != options.device) {
+      throw InvalidInput(
+          "dg.solver.other_device",
+          fmt::format("the solver of rank {} is to run on {}, but the device of the rank is {}: "
+                      "give SolverOptions the device of the group",
+                      on->group->rank(), options.device.info().name,
+                      on->group->device().info().name));
+    }
+    if (options.tune && group.size() > 1) {
+      throw Unsupported("dg.solver.tune_ranks",
+                        fmt::format("{} ranks are to search for the fastest kernel: tune on one "
+                                    "rank, what it finds is remembered and used by all",
+                                    group.size()));
+    }
     real = options.precision == Precision::single ? cgen::f32 : cgen::f64;
+    data_with_ghosts = detail::with_materials_of_ghosts(data, *on);
     has_changing_speed = detail::has_changing_speed(system, data);
     has_nodal_speed = detail::has_nodal_speed(system);
     make_runner();  // whose state is zero
@@ -84,6 +105,7 @@ struct Solver::Impl {
       if (fused && is_apart) {
         fused->updates_apart = true;
       }
+      fused = shape_of_all(fused);
     }
     make_runner(fused);
     if (options.tune && fused && !is_host && !is_known) {
@@ -91,8 +113,25 @@ struct Solver::Impl {
     }
   }
 
+  // The first rank's, on ranks with the same kind of device: another one rounds differently.
+  [[nodiscard]] std::optional<detail::FusedShape> shape_of_all(
+      const std::optional<detail::FusedShape>& own) const {
+    if (group.size() == 1) {
+      return own;
+    }
+    const runtime::DeviceInfo& info = options.device.info();
+    const std::string device = fmt::format("{}, {}", info.name, info.target);
+    const std::string first_device = group.broadcast(device);
+    const std::string first = group.broadcast(own ? to_string(*own) : std::string());
+    if (device != first_device) {
+      return own;
+    }
+    return first.empty() ? std::nullopt : detail::parse_fused_shape(first);
+  }
+
   void make_runner(const std::optional<detail::FusedShape>& fused) {
-    runner = std::make_shared<detail::StageRunner>(system, *on, data, options.device, real, fused);
+    runner = std::make_shared<detail::StageRunner>(system, *on, data_with_ghosts, options.device,
+                                                   real, fused);
   }
 
   void tune(const detail::FusedShape& first, const std::string& key, const loopy::Wisdom& wisdom) {
@@ -147,6 +186,9 @@ struct Solver::Impl {
 
   // Where it is another at each node, the device looks for it, by a kernel made at the first call.
   [[nodiscard]] double fastest_wave() {
+    if (on->element_count() == 0) {
+      return 0;
+    }
     if (!has_nodal_speed) {
       return largest_speed(system, *on, data, State(), time);
     }
@@ -163,9 +205,11 @@ struct Solver::Impl {
 
   [[nodiscard]] double time_step() {
     const double order = on->element.order;
-    const double fastest = fastest_wave();
-    const double length =
-        options.courant * smallest_size(on->factors) / (fastest * (order + 1) * (order + 1));
+    const double fastest = group.all_reduce(fastest_wave(), distributed::Operation::max);
+    const double smallest =
+        group.all_reduce(on->element_count() == 0 ? HUGE_VAL : smallest_size(on->factors),
+                         distributed::Operation::min);
+    const double length = options.courant * smallest / (fastest * (order + 1) * (order + 1));
     if (!(length > 0) || !std::isfinite(length)) {
       throw InvalidInput(
           "dg.solver.bad_speed",
@@ -176,21 +220,37 @@ struct Solver::Impl {
     return length;
   }
 
+  // The first element, in the order of the whole mesh, of all ranks.
   void check_finite(const State& at) const {
+    std::string problem;
+    std::int64_t place = std::numeric_limits<std::int64_t>::max();
     for (std::size_t element = 0; element < at.elements; ++element) {
-      for (std::size_t field = 0; field < at.fields; ++field) {
-        for (std::size_t node = 0; node < at.nodes; ++node) {
-          if (!std::isfinite(at.at(field, element, node))) {
-            throw InvalidInput(
-                "dg.solver.not_finite",
-                fmt::format("'{}' is {} in {} at time {} after {} steps: a smaller time "
-                            "step may help",
-                            system.fields[field], at.at(field, element, node),
-                            element_name(on->mesh, element), time, steps));
-          }
+      const std::int64_t here =
+          on->part ? on->part->places[element] : static_cast<std::int64_t>(element);
+      if (here > place) {
+        continue;
+      }
+      for (std::size_t i = 0; i < at.fields * at.nodes; ++i) {
+        const std::size_t field = i / at.nodes;
+        const double value = at.at(field, element, i % at.nodes);
+        if (!std::isfinite(value)) {
+          place = here;
+          problem = fmt::format(
+              "'{}' is {} in {} at time {} after {} steps: a smaller time step "
+              "may help",
+              system.fields[field], value, element_name(on->mesh, element), time, steps);
+          break;
         }
       }
     }
+    const std::int64_t first = group.all_reduce(place, distributed::Operation::min);
+    if (first == std::numeric_limits<std::int64_t>::max()) {
+      return;
+    }
+    const bool is_here = first == place;
+    const std::int64_t rank =
+        group.all_reduce(std::int64_t{is_here ? group.rank() : -1}, distributed::Operation::max);
+    throw InvalidInput("dg.solver.not_finite", group.broadcast(problem, static_cast<int>(rank)));
   }
 
   void step(double length) {
@@ -247,11 +307,20 @@ struct Solver::Impl {
   void report(const RunOptions& run, double seconds, long long steps_done) const {
     const State now = state();
     check_finite(now);
-    if (run.report) {
+    if (is_wanted(bool(run.report))) {
+      const double energy_now = dg::energy(system, *on, data, now, time);
+      if (!run.report) {
+        return;
+      }
       run.report(
-          {time, plan.end, steps, plan.time_step, dg::energy(system, *on, data, now, time), seconds,
+          {time, plan.end, steps, plan.time_step, energy_now, seconds,
            seconds / static_cast<double>(steps_done) * static_cast<double>(plan.steps_left)});
     }
+  }
+
+  // What one of the ranks wants, all do.
+  [[nodiscard]] bool is_wanted(bool here) const {
+    return group.all_reduce(std::int64_t{here ? 1 : 0}, distributed::Operation::max) != 0;
   }
 
   bool run_until(double end, const RunOptions& run) {
@@ -273,10 +342,10 @@ struct Solver::Impl {
       if (plan.steps_left == 0) {
         time = end;
       }
-      const bool is_stopped = run.is_stopped && plan.steps_left > 0 && run.is_stopped();
-      if (plan.steps_left == 0 || is_stopped ||
-          (run.report_every > 0 && done % run.report_every == 0) ||
-          (run.report_seconds > 0 && since(last_report) >= wait)) {
+      const bool is_stopped = plan.steps_left > 0 && is_wanted(run.is_stopped && run.is_stopped());
+      const bool is_report_due = (run.report_every > 0 && done % run.report_every == 0) ||
+                                 (run.report_seconds > 0 && since(last_report) >= wait);
+      if (plan.steps_left == 0 || is_stopped || is_wanted(is_report_due)) {
         const Clock::time_point report_begin = Clock::now();
         report(run, since(begin), done);
         wait = std::max(run.report_seconds, 10 * since(report_begin));
@@ -287,6 +356,42 @@ struct Solver::Impl {
       }
     }
     return true;
+  }
+
+  [[nodiscard]] std::size_t bytes_of_element() const {
+    return system.fields.size() * on->node_count() * (real == cgen::f32 ? 4 : 8);
+  }
+
+  // The first rank writes the state of the whole mesh, as one rank would.
+  void save_checkpoint(const std::string& path) {
+    const std::string& of_problem = checkpoint_head();
+    const std::vector<std::byte> whole =
+        detail::gather_elements(*on, runner->read_state(), bytes_of_element());
+    if (group.is_first()) {
+      detail::write_checkpoint(path, of_problem, {time, steps, plan, whole});
+    }
+    group.barrier();  // all find it
+  }
+
+  void load_checkpoint(const std::string& path) {
+    const std::string& of_problem = checkpoint_head();
+    detail::Checkpoint found;
+    if (group.is_first()) {
+      found = detail::read_checkpoint(path, of_problem,
+                                      detail::whole_element_count(*on) * bytes_of_element());
+    }
+    found.state = detail::scatter_elements(*on, found.state, bytes_of_element());
+    struct Numbers {
+      double time;
+      long long steps;
+      detail::RunPlan plan;
+    };
+    const std::vector<Numbers> numbers = distributed::values_of<Numbers>(
+        group.broadcast(distributed::bytes_of<Numbers>({{found.time, found.steps, found.plan}})));
+    runner->write_state(found.state);
+    time = numbers[0].time;
+    steps = numbers[0].steps;
+    plan = numbers[0].plan;
   }
 
   const std::string& checkpoint_head() {
@@ -300,6 +405,8 @@ struct Solver::Impl {
   std::shared_ptr<const Discretization> on;
   SystemData data;
   SolverOptions options;
+  distributed::Group group;     ///< one rank alone if the mesh is whole
+  SystemData data_with_ghosts;  ///< what kernels read
   cgen::Type real = cgen::f64;
   double time = 0;
   long long steps = 0;
@@ -378,19 +485,11 @@ bool Solver::run_until(double end, const RunOptions& options) {
 }
 
 void Solver::save_checkpoint(const std::string& path) const {
-  detail::write_checkpoint(path, impl_->checkpoint_head(),
-                           {impl_->time, impl_->steps, impl_->plan, impl_->runner->read_state()});
+  impl_->save_checkpoint(path);
 }
 
 void Solver::load_checkpoint(const std::string& path) {
-  const detail::Checkpoint checkpoint = detail::read_checkpoint(
-      path, impl_->checkpoint_head(),
-      impl_->system.fields.size() * impl_->on->element_count() * impl_->on->node_count() *
-          (impl_->options.precision == Precision::single ? 4 : 8));
-  impl_->runner->write_state(checkpoint.state);
-  impl_->time = checkpoint.time;
-  impl_->steps = checkpoint.steps;
-  impl_->plan = checkpoint.plan;
+  impl_->load_checkpoint(path);
 }
 
 std::string Solver::kernel_text() const {

@@ -67,7 +67,9 @@ struct RunOptions {
 /// Solves a system on a device by kernels generated for its order, precision and flux, in time by
 /// the low-storage Runge-Kutta method of five stages and fourth order.
 ///
-/// Owns the state on the device. Not to be used by several threads at once.
+/// Owns the state on the device. Not to be used by several threads at once. On a rank's part of a
+/// mesh (distribute.h), it solves with the other ranks: all make the same calls in the same order,
+/// time steps, energies and ends of runs are those of all, and the bits are those of one rank.
 /// @source Carpenter and Kennedy 1994; Hesthaven and Warburton 2008
 class Solver {
  public:
@@ -75,7 +77,9 @@ class Solver {
   ///
   /// @throws InvalidInput  what check_system throws; dg.solver.courant: not a finite number above
   ///                       0; dg.solver.no_discretization: null, or of no elements;
-  ///                       dg.solver.single_range: numbers too large for single precision
+  ///                       dg.solver.single_range: numbers too large for single precision;
+  ///                       dg.solver.other_device: not that of the rank
+  /// @throws Unsupported   dg.solver.tune_ranks: SolverOptions::tune on several ranks
   Solver(System system, std::shared_ptr<const Discretization> on, SystemData data,
          const SolverOptions& options = {});
   ~Solver();
@@ -130,7 +134,8 @@ class Solver {
   bool run_until(double end, const RunOptions& options = {});
 
   /// Writes time, steps and state, and reads them back: the run continues with the same bits. Some
-  /// values of signals and boundary values are kept, to recognise other ones.
+  /// values of signals and boundary values are kept, to recognise other ones. Several ranks write
+  /// one file, that of one rank: it can be loaded on any number of ranks.
   ///
   /// @throws InvalidInput  dg.checkpoint.unwritable; dg.checkpoint.unreadable: not a checkpoint,
   ///                       truncated or changed; dg.checkpoint.old_format; dg.checkpoint.mismatch:

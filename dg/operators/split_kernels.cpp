@@ -23,7 +23,7 @@ class SplitWriter {
         [&](BlockBuilder& body, ParameterList& parameters, const Expr& element, const Expr& node) {
           const Expr state = parameters.table("state");
           const Expr target = parameters.written("volume_fluxes");
-          const Expr elements = parameters.number("elements", cgen::i32);
+          const Expr all_elements = parameters.number("all_elements", cgen::i32);
           const Expr interior = body.add_array(real_, "interior", shape_.fields);
           for (int field = 0; field < shape_.fields; ++field) {
             body << cgen::assign(interior[field], state[writer_.offset(element, field) + node]);
@@ -35,7 +35,7 @@ class SplitWriter {
             writer_.volume_flux(body, parameters, at, flux);
             const Expr first = body.add_constant(
                 cgen::i64, fmt::format("first_{}", axis),
-                writer_.offset(cgen::cast(cgen::i64, elements) * axis + element, 0) + node);
+                writer_.offset(cgen::cast(cgen::i64, all_elements) * axis + element, 0) + node);
             for (int field = 0; field < shape_.fields; ++field) {
               body << cgen::assign(target[first + field * shape_.nodes], flux[field]);
             }
@@ -97,22 +97,23 @@ class SplitWriter {
   }
 
  private:
-  // A kernel with one thread for each of elements * items; fill(body, element, item).
+  // A kernel with one thread for each item of the launch's elements; fill(body, element, item).
   template <class Fill>
   void kernel(const std::string& name, int items, Fill&& fill) {
     ParameterList parameters(real_);
     const Expr elements = parameters.number("elements", cgen::i32);
+    const Expr first_element = parameters.number("first_element", cgen::i32);
     const cgen::Declared point = cgen::declare(
         cgen::const_(cgen::i64), "point",
         cgen::cast(cgen::i64, cgen::block_idx_x) * cgen::block_dim_x + cgen::thread_idx_x);
     BlockBuilder work;
-    const Expr element =
-        work.add_constant(cgen::i32, "element", cgen::cast(cgen::i32, point / items));
-    const Expr item = work.add_constant(
-        cgen::i32, "item", cgen::cast(cgen::i32, point - cgen::cast(cgen::i64, element) * items));
+    const Expr element = work.add_constant(cgen::i32, "element",
+                                           first_element + cgen::cast(cgen::i32, point / items));
+    const Expr item = work.add_constant(cgen::i32, "item", cgen::cast(cgen::i32, point % items));
     fill(work, parameters, element, item);
     BlockBuilder body;
-    body << point << cgen::if_(point < cgen::cast(cgen::i64, elements) * items, work);
+    body << point
+         << cgen::if_(point < cgen::cast(cgen::i64, elements - first_element) * items, work);
     result_.module.items.push_back(cgen::kernel(name, parameters.list(), body));
     result_.launches.emplace_back(
         KernelPlan{name, parameters.arguments(), split_block, split_block, items});

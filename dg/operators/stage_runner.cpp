@@ -7,6 +7,7 @@
 #include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/halo.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
@@ -39,6 +40,7 @@ struct StageRunner::Impl {
         evaluators(evaluators_of(system, on.mesh)),
         shape(shape_of(evaluators, on)),
         elements(static_cast<std::int32_t>(on.element_count())),
+        interior(static_cast<std::int32_t>(on.part ? on.part->interior : on.element_count())),
         data_of_system(data),
         derivatives(volume_operators(system, on.element)),
         lift(surface_operator(system, on.element)) {
@@ -49,6 +51,9 @@ struct StageRunner::Impl {
     program = compile(fused_);
     allocate(on);
     make_ready(*program);
+    if (on.part && !on.part->neighbours.empty()) {
+      halo.emplace(shape, real, on, device);
+    }
   }
 
   [[nodiscard]] std::shared_ptr<StageProgram> compile(
@@ -81,20 +86,19 @@ struct StageRunner::Impl {
     if (of.fused && !of.operators) {
       of.operators.emplace(device,
                            as_reals(operators_table(derivatives, lift, *of.fused, real), real));
-      add_state(of.fused->updates_apart ? "rhs" : "next");
+      of.fused->updates_apart ? add_zeros("rhs", state_numbers) : add_state("next");
       stream.synchronize();  // it may run on another one
     }
   }
 
-  // Memory for another state, zeros at first, where there is none yet.
-  void add_state(const std::string& name) {
-    if (!memory.contains(name)) {
-      add_zeros(name, state_numbers);
-    }
-  }
+  // Memory for another state with ghosts, zeros at first.
+  void add_state(const std::string& name) { add_zeros(name, state_numbers + ghost_numbers); }
+  // Where there is none of that name yet.
   void add_zeros(const std::string& name, std::size_t numbers) {
-    const auto place = memory.emplace(name, Buffer<std::byte>(device, numbers * real_bytes()));
-    runtime::fill(stream, place.first->second, std::byte{0});
+    if (!memory.contains(name)) {
+      const auto place = memory.emplace(name, Buffer<std::byte>(device, numbers * real_bytes()));
+      runtime::fill(stream, place.first->second, std::byte{0});
+    }
   }
 
   void add_matrix(const std::string& name, const std::vector<double>& values) {
@@ -113,13 +117,15 @@ struct StageRunner::Impl {
     for (auto& [name, bytes] : make_tables(wanted, shape, evaluators, on, data_of_system, real)) {
       memory.emplace(name, Buffer<std::byte>(device, bytes));
     }
-    state_numbers = on.element_count() * static_cast<std::size_t>(shape.fields * shape.nodes);
+    const auto numbers_of_element = static_cast<std::size_t>(shape.fields * shape.nodes);
+    state_numbers = on.element_count() * numbers_of_element;
+    ghost_numbers = (on.part ? on.part->ghosts : 0) * numbers_of_element;
     add_state("state");
-    add_state("residual");
+    add_zeros("residual", state_numbers);
     if (program->fused) {
       return;
     }
-    add_state("rhs");
+    add_zeros("rhs", state_numbers);
     add_zeros("volume_fluxes", state_numbers * static_cast<std::size_t>(shape.dimension));
     add_zeros("surface_fluxes",
               on.element_count() * static_cast<std::size_t>(shape.fields * shape.lifted()));
@@ -139,14 +145,25 @@ struct StageRunner::Impl {
     }
   }
 
+  using Numbers = std::map<std::string, double, std::less<>>;
+
+  // Elements from `begin` to before `end`.
+  struct Range {
+    std::int32_t begin;
+    std::int32_t end;
+  };
+  [[nodiscard]] Range all() const { return {0, elements}; }
+
   void launch(const StageProgram& of, const KernelLaunch& wanted, runtime::StreamRef on,
-              const std::map<std::string, double, std::less<>>& numbers) {
+              const Numbers& numbers, const Range& range) {
     const KernelPlan& plan = wanted.plan;
     runtime::ArgumentPack pack;
     for (const auto& [name, kind] : plan.arguments) {
       switch (kind) {
         case ArgumentKind::element_count:
-          pack.add(elements);
+          pack.add(name == "first_element" ? range.begin
+                   : name == "elements"    ? range.end
+                                           : elements);
           break;
         case ArgumentKind::number:
           add_real(pack, numbers.at(name));
@@ -156,7 +173,8 @@ struct StageRunner::Impl {
           break;
       }
     }
-    const auto items = static_cast<std::uint64_t>(plan.items_per_element * elements);
+    const auto items =
+        static_cast<std::uint64_t>(plan.items_per_element * (range.end - range.begin));
     const auto per_block = static_cast<std::uint64_t>(plan.items_per_block);
     runtime::LaunchShape launch_shape{(items + per_block - 1) / per_block,
                                       static_cast<std::uint64_t>(plan.threads_per_block),
@@ -168,8 +186,14 @@ struct StageRunner::Impl {
     wanted.kernel.launch(on, launch_shape, pack);
   }
 
-  void apply_operators() {
+  void apply_operators(runtime::StreamRef on, const Range& range) {
     std::vector<loopy::NamedArgument> arguments;
+    // of the range, of memory that has so many numbers for each element
+    const auto part = [&](BufferRef<std::byte> bytes, int numbers) {
+      const std::size_t of_element = static_cast<std::size_t>(numbers) * real_bytes();
+      return bytes.subrange(static_cast<std::size_t>(range.begin) * of_element,
+                            static_cast<std::size_t>(range.end - range.begin) * of_element);
+    };
     const auto add = [&](const std::string& name, BufferRef<std::byte> bytes) {
       if (real == cgen::f32) {
         arguments.push_back(loopy::arg(name, bytes.as<float>()));
@@ -177,21 +201,20 @@ struct StageRunner::Impl {
         arguments.push_back(loopy::arg(name, bytes.as<double>()));
       }
     };
-    arguments.push_back(loopy::arg("columns", elements * shape.fields));
-    add("rhs", memory.at("rhs"));
-    add("fluxes", memory.at("surface_fluxes"));
+    arguments.push_back(loopy::arg("columns", (range.end - range.begin) * shape.fields));
+    add("rhs", part(memory.at("rhs"), shape.fields * shape.nodes));
+    add("fluxes", part(memory.at("surface_fluxes"), shape.fields * shape.lifted()));
     add("lift", memory.at("lift"));
     for (int axis = 0; axis < shape.dimension; ++axis) {
       const std::string letter(1, "rst"[axis]);
       const std::size_t bytes = state_numbers * real_bytes();
       add("g_" + letter,
-          memory.at("volume_fluxes").subrange(static_cast<std::size_t>(axis) * bytes, bytes));
+          part(memory.at("volume_fluxes").subrange(static_cast<std::size_t>(axis) * bytes, bytes),
+               shape.fields * shape.nodes));
       add("d_" + letter, memory.at("d_" + letter));
     }
-    (*operators)(stream, arguments);
+    (*operators)(on, arguments);
   }
-
-  using Numbers = std::map<std::string, double, std::less<>>;
 
   [[nodiscard]] Numbers numbers_of(const Stage& stage, double time_step) const {
     Numbers numbers;
@@ -204,22 +227,58 @@ struct StageRunner::Impl {
     return numbers;
   }
 
-  void run(StageProgram& of, runtime::StreamRef on, const Numbers& numbers) {
-    for (const auto& each : of.launches) {
-      if (const KernelLaunch* kernel = std::get_if<KernelLaunch>(&each)) {
-        launch(of, *kernel, on, numbers);
+  // The launches of a stage from `first` to before `last`, on some elements.
+  void run(StageProgram& of, runtime::StreamRef on, const Numbers& numbers, const Range& range,
+           std::size_t first, std::size_t last) {
+    if (range.begin == range.end) {
+      return;
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      if (const KernelLaunch* kernel = std::get_if<KernelLaunch>(&of.launches[i])) {
+        launch(of, *kernel, on, numbers, range);
       } else {
-        apply_operators();
+        apply_operators(on, range);
       }
     }
+  }
+  void run(StageProgram& of, runtime::StreamRef on, const Numbers& numbers) {
+    run(of, on, numbers, all(), 0, of.launches.size());
   }
 
   [[nodiscard]] bool swaps_states() const {
     return program->fused && !program->fused->updates_apart;
   }
 
+  // Kernels that read neighbours: elements without remote faces first, while ghosts are on their
+  // way.
+  void run_beside_halo(const Numbers& numbers, std::size_t launches) {
+    run(*program, stream, numbers, {0, interior}, 0, launches);
+    halo->finish(stream);
+    run(*program, stream, numbers, {interior, elements}, 0, launches);
+  }
+
+  void run_right_hand_side(const Numbers& numbers) {
+    if (halo) {
+      run_beside_halo(numbers, program->launches.size());
+    } else {
+      run(*program, stream, numbers);
+    }
+  }
+
   void run_stage(const Numbers& numbers) {
-    run(*program, stream, numbers);
+    const std::size_t launches = program->launches.size();
+    if (!halo) {
+      run(*program, stream, numbers);
+    } else if (swaps_states()) {
+      run_beside_halo(numbers, launches);
+      halo->start(stream, memory.at("next").ref());
+    } else {
+      // the last kernel updates the state in place: it waits for all that reads neighbours
+      run_beside_halo(numbers, launches - 1);
+      run(*program, stream, numbers, {interior, elements}, launches - 1, launches);
+      halo->start(stream, memory.at("state").ref());
+      run(*program, stream, numbers, {0, interior}, launches - 1, launches);
+    }
     if (swaps_states()) {
       std::swap(memory.at("state"), memory.at("next"));
     }
@@ -240,8 +299,8 @@ struct StageRunner::Impl {
       run_all();
       return;
     }
-    if (device.info().id.kind == runtime::BackendKind::opencl) {
-      run_all();  // it has no graphs
+    if (device.info().id.kind == runtime::BackendKind::opencl || halo) {
+      run_all();  // no graph has what ranks wait for
       return;
     }
     // A step of an odd number of stages leaves the state in the other memory: there are two graphs.
@@ -269,14 +328,17 @@ struct StageRunner::Impl {
   SystemEvaluators evaluators;
   KernelShape shape;
   std::int32_t elements;
+  std::int32_t interior;  // the first ones, without neighbours on other ranks
   SystemData data_of_system;
   std::vector<Matrix> derivatives;
   Matrix lift;
   std::size_t state_numbers = 0;
+  std::size_t ghost_numbers = 0;
   std::string definitions;
   std::optional<loopy::Executor> operators;  // of split kernels
   std::shared_ptr<StageProgram> program;
   std::map<std::string, Buffer<std::byte>> memory;
+  std::optional<Halo> halo;
   /// The latest step, and graphs of it by where the state is before.
   struct Repeated {
     std::vector<Numbers> key;
@@ -305,7 +367,7 @@ long long StageRunner::replayed_steps() const {
 }
 
 void StageRunner::right_hand_side(double time) {
-  impl_->run(*impl_->program, impl_->stream, impl_->numbers_of({0, 0, time}, 1));
+  impl_->run_right_hand_side(impl_->numbers_of({0, 0, time}, 1));
 }
 
 void StageRunner::try_stage(StageProgram& program, runtime::StreamRef stream) {
@@ -334,6 +396,9 @@ const cgen::Type& StageRunner::real() const {
 void StageRunner::write_state(const std::vector<std::byte>& bytes) {
   impl_->stream.synchronize();
   impl_->memory.at("state").write(bytes);
+  if (impl_->halo) {
+    impl_->halo->start(impl_->stream, impl_->memory.at("state").ref());
+  }
 }
 void StageRunner::write_test_state() {
   constexpr std::size_t most = 65537;  // odd: another number at each node of an element
@@ -350,19 +415,27 @@ void StageRunner::write_test_state() {
   }
 }
 void StageRunner::clear_state() {
+  if (impl_->halo) {
+    impl_->halo->drop();
+  }
   runtime::fill(impl_->stream, impl_->memory.at("state"), std::byte{0});
 }
 void StageRunner::clear_residual(runtime::StreamRef stream) {
   runtime::fill(stream, impl_->memory.at("residual"), std::byte{0});
 }
 std::vector<std::byte> StageRunner::read_state() const {
-  return impl_->memory.at("state").to_vector(impl_->stream);
+  std::vector<std::byte> bytes(impl_->state_numbers * impl_->real_bytes());
+  if (!bytes.empty()) {
+    runtime::copy_to_host(impl_->stream, state_memory(), bytes);
+  }
+  impl_->stream.synchronize();
+  return bytes;
 }
 std::vector<std::byte> StageRunner::read_residual() const {
   return impl_->memory.at("residual").to_vector(impl_->stream);
 }
 runtime::BufferRef<std::byte> StageRunner::state_memory() const {
-  return impl_->memory.at("state").ref();
+  return impl_->memory.at("state").subrange(0, impl_->state_numbers * impl_->real_bytes());
 }
 runtime::BufferRef<std::byte> StageRunner::residual_memory() const {
   return impl_->memory.at("residual").ref();

@@ -36,9 +36,10 @@ struct Stage {
 };
 
 /// Runs the stages of time steps of one system on one device. Owns state, residual and tables
-/// there.
+/// there. On a part of a mesh, all ranks make the same calls.
 class StageRunner {
  public:
+  /// @param data   of a part: with the materials of ghosts
   /// @param fused  the shape of the one kernel of a stage; none: split kernels
   StageRunner(const System& system, const Discretization& on, const SystemData& data,
               runtime::Device device, const cgen::Type& real,
@@ -49,8 +50,8 @@ class StageRunner {
 
   /// One stage; does not wait for the device.
   void stage(double a, double b, double time_step, double time);
-  /// The stages of one step, which does not wait either. A step that repeats the one before, with the
-  /// same numbers, is captured, and from then on runs by one call.
+  /// The stages of one step, which does not wait either. A step that repeats the one before, with
+  /// the same numbers, is captured, and from then on runs by one call.
   void step(const std::vector<Stage>& stages, double time_step);
   /// How many steps have run by one call.
   [[nodiscard]] long long replayed_steps() const;
@@ -74,7 +75,8 @@ class StageRunner {
   void clear_residual(runtime::StreamRef stream);
   [[nodiscard]] std::vector<std::byte> read_state() const;
   [[nodiscard]] std::vector<std::byte> read_residual() const;
-  /// The memory of the state, in the layout of the kernels; a stage of a fused kernel swaps it.
+  /// The memory of the state without ghosts, in the layout of the kernels; a stage of a fused
+  /// kernel swaps it.
   [[nodiscard]] runtime::BufferRef<std::byte> state_memory() const;
   [[nodiscard]] runtime::BufferRef<std::byte> residual_memory() const;
   [[nodiscard]] std::string text() const;

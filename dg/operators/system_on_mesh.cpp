@@ -10,6 +10,7 @@
 #include "rtcg/cgen/dialect/dialect.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/dg/operators/rank_exchange.h"
 #include "rtcg/dg/operators/system_evaluators.h"
 
 namespace rtcg::dg {
@@ -442,7 +443,7 @@ double energy(const System& system, const Discretization& on, const SystemData& 
               const State& state, double time) {
   check_state(on, state, system.fields.size(), "the state");
   const Evaluators weights = detail::one_sided(system.energy_weights);
-  double sum = 0;
+  std::vector<double> terms;
   FluxValues weight;
   for (std::size_t element = 0; element < on.element_count(); ++element) {
     if (system.energy_weights.count() > 0) {
@@ -450,11 +451,11 @@ double energy(const System& system, const Discretization& on, const SystemData& 
     }
     for (std::size_t field = 0; field < state.fields; ++field) {
       const double* values = &state.values[(field * state.elements + element) * state.nodes];
-      sum += (weight.interior.empty() ? 1 : weight.interior[field]) * on.factors.jacobian[element] *
-             detail::element_product(on, values, values);
+      terms.push_back((weight.interior.empty() ? 1 : weight.interior[field]) *
+                      on.factors.jacobian[element] * detail::element_product(on, values, values));
     }
   }
-  return sum / 2;
+  return detail::sum_over_elements(on, terms, state.fields) / 2;
 }
 
 double largest_speed(const System& system, const Discretization& on, const SystemData& data,

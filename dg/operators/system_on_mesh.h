@@ -29,11 +29,13 @@ void check_system(const System& system, const Discretization& on, const SystemDa
 
 /// The right-hand side of the equations, computed in plain C++ by interpreting the flux. Slow: the
 /// reference of the generated kernels.
+///
+/// @throws Unsupported  dg.reference_right_hand_side.part: of a rank's part of a mesh
 [[nodiscard]] State reference_right_hand_side(const System& system, const Discretization& on,
                                               const SystemData& data, const State& state,
                                               double time = 0);
 
-/// Half the sum over all fields of the integrals of weight * field^2.
+/// Half the sum over all fields of the integrals of weight * field^2; of all ranks.
 ///
 /// @throws InvalidInput  dg.check_state.shape
 [[nodiscard]] double energy(const System& system, const Discretization& on, const SystemData& data,

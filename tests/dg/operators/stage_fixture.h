@@ -61,6 +61,7 @@ inline void launch_on_cpu(rtcg::testing::CudaOnCpu& program, const StageFixture&
                           const detail::KernelPlan& plan, std::map<std::string, Bytes>& memory,
                           const std::map<std::string, double>& numbers) {
   auto elements = static_cast<std::int32_t>(fixture.on.element_count());
+  std::int32_t first_element = 0;
   const bool is_single = fixture.real == cgen::f32;
   std::vector<double> values(plan.arguments.size());
   std::vector<float> singles(plan.arguments.size());
@@ -75,7 +76,7 @@ inline void launch_on_cpu(rtcg::testing::CudaOnCpu& program, const StageFixture&
       buffers.push_back({table.data(), table.size()});
       arguments.push_back(&pointers[i]);
     } else if (kind == detail::ArgumentKind::element_count) {
-      arguments.push_back(&elements);
+      arguments.push_back(name == "first_element" ? &first_element : &elements);
     } else {
       values[i] = numbers.at(name);
       singles[i] = static_cast<float>(values[i]);

@@ -1,0 +1,72 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <vector>
+
+#include "rtcg/cgen/ast/module.h"
+#include "rtcg/cgen/ast/type.h"
+#include "rtcg/dg/operators/discretization.h"
+#include "rtcg/dg/operators/kernel_writer.h"
+#include "rtcg/runtime/device/event.h"
+#include "rtcg/runtime/device/kernel.h"
+#include "rtcg/runtime/device/stream.h"
+
+namespace rtcg::dg::detail {
+
+/// Kernels that move the values on faces between a state and a contiguous message:
+///
+///     message[side][field][node of the face]
+///
+/// `pack_traces(count, sides, face_nodes, state, message)` fills the message of the sides
+/// element * faces + face; `unpack_traces`, with the same parameters, puts it into the state.
+/// `count` is that of the message's numbers.
+[[nodiscard]] cgen::Module halo_kernels(const KernelShape& shape, const cgen::Type& real);
+
+/// Keeps the ghosts of a state as they are on the ranks that own them, by a stream of its own: the
+/// values on the faces travel while the caller's stream works on elements that do not need them.
+///
+/// All ranks make the same calls.
+class Halo {
+ public:
+  /// @param on  a part that has neighbours
+  Halo(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
+       runtime::Device device);
+
+  /// The state's own elements have new values, by work that `stream` has so far.
+  void start(runtime::StreamRef stream, runtime::BufferRef<std::byte> state);
+  /// Later work of `stream` finds the values of the latest start in the ghosts.
+  ///
+  /// @cost  one exchange, where there was a start
+  void finish(runtime::StreamRef stream);
+  /// Forgets the latest start: the ghosts have their values.
+  void drop() noexcept { state_.reset(); }
+
+  [[nodiscard]] std::size_t bytes_sent() const noexcept { return sent_.size_bytes(); }
+
+ private:
+  struct Table {
+    runtime::Buffer<std::uint32_t> sides;
+    std::size_t numbers = 0;  ///< of the message
+  };
+  [[nodiscard]] static Table table_of(const KernelShape& shape, const Discretization& on,
+                                      runtime::Device device, bool is_sent);
+  void launch(const runtime::Kernel& kernel, const Table& table,
+              runtime::BufferRef<std::byte> message) const;
+
+  distributed::Group group_;
+  runtime::Stream stream_;
+  runtime::Event written_;
+  runtime::Event ready_;
+  runtime::Buffer<std::uint8_t> face_nodes_;
+  Table sends_;
+  Table receives_;
+  runtime::Buffer<std::byte> sent_;
+  runtime::Buffer<std::byte> received_;
+  std::vector<distributed::Send> send_to_;
+  std::vector<distributed::Receive> receive_from_;
+  std::optional<runtime::Kernel> pack_;
+  std::optional<runtime::Kernel> unpack_;
+  std::optional<runtime::BufferRef<std::byte>> state_;  ///< whose ghosts are old
+};
+
+}  // namespace rtcg::dg::detail

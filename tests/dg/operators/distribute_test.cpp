@@ -1,0 +1,373 @@
+#include "rtcg/dg/operators/distribute.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/dg/operators/halo.h"
+#include "rtcg/dg/operators/solve_poisson.h"
+#include "rtcg/dg/operators/solver.h"
+#include "rtcg/distributed/group/run_ranks.h"
+#include "tests/dg/operators/dg_systems.h"
+#include "tests/distributed/rank_devices.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::dg {
+namespace {
+
+using distributed::Group;
+using distributed::run_ranks;
+using distributed::testing::device_sets;
+using distributed::testing::DeviceSet;
+using runtime::Device;
+using testing::Case;
+
+std::vector<Device> hosts(int ranks) {
+  return std::vector<Device>(static_cast<std::size_t>(ranks), Device::host());
+}
+
+// What a run gives: the same on any number of ranks.
+struct Results {
+  State right_hand_side;
+  State state;
+  double time_step = 0;
+  double energy = 0;
+  double integral = 0;
+  double error = 0;
+  std::vector<double> reported;
+
+  friend bool operator==(const Results& a, const Results& b) {
+    return a.right_hand_side.values == b.right_hand_side.values &&
+           a.state.values == b.state.values && a.time_step == b.time_step && a.energy == b.energy &&
+           a.integral == b.integral && a.error == b.error && a.reported == b.reported;
+  }
+};
+
+Results results_of(const Case& each, const std::shared_ptr<const Discretization>& on,
+                   const State& start, const SolverOptions& options) {
+  Results results;
+  Solver solver(each.system, on, data_of_rank(each.data, *on), options);
+  solver.set_state(state_of_rank(start, *on), 0.25);
+  results.right_hand_side = gathered_state(*on, solver.right_hand_side());
+  results.time_step = solver.time_step();
+  solver.step(1e-3);
+  solver.step(1e-3);
+  // one that changes the length of its steps, and one that replays them
+  RunOptions run;
+  run.report_every = 1;
+  run.report = [&](const Progress& progress) { results.reported.push_back(progress.energy); };
+  EXPECT_TRUE(solver.run_until(solver.time() + 3.2 * results.time_step, run));
+  const State state = solver.state();
+  results.energy = solver.energy();
+  results.integral = integral(*on, state, 0);
+  results.error = l2_distance(*on, state, state_of_rank(start, *on));
+  results.state = gathered_state(*on, state);
+  return results;
+}
+
+void expect_same_bits(const Case& each, int order, const DeviceSet& set, int ranks,
+                      SolverOptions options, const DistributeOptions& parts = {}) {
+  SCOPED_TRACE(each.name + " of order " + std::to_string(order) + " on " + std::to_string(ranks) +
+               " ranks, strategy " + std::to_string(static_cast<int>(options.strategy)) + ", " +
+               set.name);
+  const Mesh mesh = make_box_mesh(each.box);
+  const auto whole = std::make_shared<const Discretization>(discretize(mesh, order));
+  const State start = testing::random_state(each.system.fields.size(), *whole);
+  options.device = set.devices[0];
+  const Results expected = results_of(each, whole, start, options);
+  for (const double value : expected.state.values) {
+    ASSERT_TRUE(std::isfinite(value));
+  }
+  run_ranks(set.of_ranks(ranks), [&](const Group& group) {
+    const auto on = distribute(mesh, order, group, parts);
+    SolverOptions own = options;
+    own.device = group.device();
+    const Results found = results_of(each, on, start, own);
+    EXPECT_EQ(found.time_step, expected.time_step);
+    EXPECT_EQ(found.energy, expected.energy);
+    EXPECT_EQ(found.integral, expected.integral);
+    EXPECT_EQ(found.error, expected.error);
+    EXPECT_EQ(found.reported, expected.reported);
+    if (group.is_first()) {
+      EXPECT_EQ(found.right_hand_side.values, expected.right_hand_side.values);
+      EXPECT_EQ(found.state.values, expected.state.values);
+    } else {
+      EXPECT_EQ(found.state.elements, 0U);
+    }
+  });
+}
+
+constexpr Strategy strategies[] = {Strategy::fused, Strategy::two_kernels, Strategy::split};
+
+DeviceSet host_set() {
+  return {"host", {Device::host()}};
+}
+
+TEST(Distribute, GivesTheBitsOfOneRankForEveryEquation) {
+  int ranks = 2;
+  for (const Case& each : testing::all_cases()) {
+    for (const Strategy strategy : strategies) {
+      expect_same_bits(each, 2, host_set(), ranks, {.strategy = strategy});
+      ranks = ranks == 5 ? 2 : ranks + 1;
+    }
+  }
+}
+
+TEST(Distribute, GivesTheBitsOfOneRankForEveryOrder) {
+  for (int order = 1; order <= 5; ++order) {
+    for (const Strategy strategy : strategies) {
+      const Precision precision = order % 2 == 0 ? Precision::single : Precision::double_;
+      expect_same_bits(testing::plain_maxwell(1, testing::box(3, 2, 0.2)), order, host_set(), 3,
+                       {.precision = precision, .strategy = strategy});
+    }
+  }
+}
+
+TEST(Distribute, GivesTheBitsOfOneRankForOneToThirteenRanks) {
+  const std::vector<Case> cases = testing::all_cases();
+  for (int ranks = 1; ranks <= 13; ++ranks) {
+    expect_same_bits(cases[static_cast<std::size_t>(ranks) % cases.size()], 2, host_set(), ranks,
+                     {.strategy = strategies[ranks % 3]});
+  }
+}
+
+// Elements of ranks in turns, so that all have remote faces; a large rank and a small one; ranks
+// without elements, also the first; more ranks than elements.
+TEST(Distribute, GivesTheBitsOfOneRankForUnevenParts) {
+  const Case each = testing::full_maxwell();
+  const std::size_t elements = testing::box_elements(each.box);
+  std::vector<int> in_turns(elements);
+  std::vector<int> uneven(elements, 2);
+  for (std::size_t i = 0; i < elements; ++i) {
+    in_turns[i] = static_cast<int>(i % 4);
+  }
+  uneven[elements / 2] = 1;
+  for (const Strategy strategy : strategies) {
+    expect_same_bits(each, 2, host_set(), 4, {.strategy = strategy}, {.rank_of = in_turns});
+    expect_same_bits(each, 2, host_set(), 4, {.strategy = strategy}, {.rank_of = uneven});
+  }
+  Case few = testing::all_cases().front();
+  for (const Case& candidate : testing::all_cases()) {
+    few = testing::box_elements(candidate.box) < testing::box_elements(few.box) ? candidate : few;
+  }
+  ASSERT_LT(testing::box_elements(few.box), 7U);
+  expect_same_bits(few, 3, host_set(), 7, {.strategy = Strategy::split});
+  expect_same_bits(few, 3, host_set(), 7, {.strategy = Strategy::fused});
+}
+
+TEST(Distribute, GivesTheBitsOfOneRankForEveryMethodOfPartition) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 2, 0.2));
+  expect_same_bits(each, 2, host_set(), 3, {}, {.method = PartitionMethod::curve});
+  if (why_no_metis().empty()) {
+    expect_same_bits(each, 2, host_set(), 3, {}, {.method = PartitionMethod::metis});
+  }
+}
+
+TEST(Distribute, GivesTheBitsOfOneRankOnEveryDevice) {
+  distributed::testing::expect_required_gpus();
+  for (const DeviceSet& set : device_sets()) {
+    if (set.name == "host" || set.name == "all kinds") {  // those round differently
+      continue;
+    }
+    for (const Strategy strategy : strategies) {
+      expect_same_bits(testing::full_maxwell(), 2, set, 3,
+                       {.precision = Precision::single, .strategy = strategy});
+      expect_same_bits(testing::all_cases().back(), 1, set, 2,
+                       {.precision = Precision::single, .strategy = strategy});
+    }
+  }
+}
+
+// Host, OpenCL and CUDA devices as ranks of one group: each rounds in its own way.
+TEST(Distribute, SolvesOnDevicesOfSeveralKinds) {
+  const DeviceSet& set = device_sets().back();
+  const Case each = testing::plain_maxwell(1, testing::box(3, 2, 0.2));
+  const Mesh mesh = make_box_mesh(each.box);
+  const auto whole = std::make_shared<const Discretization>(discretize(mesh, 3));
+  const State start = testing::random_state(6, *whole);
+  const SolverOptions options{.device = Device::host(), .precision = Precision::single};
+  const Results expected = results_of(each, whole, start, options);
+  run_ranks(set.of_ranks(4), [&](const Group& group) {
+    const auto on = distribute(mesh, 3, group);
+    SolverOptions own = options;
+    own.device = group.device();
+    const Results found = results_of(each, on, start, own);
+    if (group.is_first()) {
+      EXPECT_LT(testing::relative_difference(found.state, expected.state), 1e-4);
+    }
+  });
+}
+
+// A stage sends each remote face once: nodes of a face, all fields.
+TEST(Distribute, SendsTheNodesOfRemoteFacesAlone) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 3));
+  const Mesh mesh = make_box_mesh(each.box);
+  std::mutex mutex;
+  std::size_t bytes = 0;
+  std::size_t cut = 0;
+  run_ranks(hosts(4), [&](const Group& group) {
+    const auto on = distribute(mesh, 4, group);
+    Solver solver(each.system, on, {}, {.device = Device::host()});
+    solver.set_state(State(6, *on));
+    solver.step(1e-3);
+    const std::uint64_t before = group.traffic().bytes;
+    const std::uint64_t messages = group.traffic().messages;
+    solver.step(1e-3);
+    EXPECT_EQ(group.traffic().messages - messages, 5 * on->part->neighbours.size());
+    const std::lock_guard lock(mutex);
+    bytes += group.traffic().bytes - before;
+    for (const PartNeighbour& neighbour : on->part->neighbours) {
+      cut += neighbour.sent.size();
+    }
+  });
+  EXPECT_EQ(bytes, cut * 5 * 15 * 6 * sizeof(double));
+}
+
+TEST(Distribute, HaloKernelsReadLikeThis) {
+  const auto on = discretize(make_box_mesh(testing::box(2, 1)), 3);
+  const Case each = testing::cavity(MaxwellMode::transverse_magnetic, 1, testing::box(2, 1));
+  const detail::KernelShape shape =
+      detail::shape_of(detail::evaluators_of(each.system, on.mesh), on);
+  const std::string text =
+      cgen::print_module(detail::halo_kernels(shape, cgen::f64), cgen::Dialect::cuda).text;
+  EXPECT_EQ(
+      text.substr(0, text.find("extern", 20)),
+      R"(extern "C" __global__ void pack_traces(long long count, const unsigned int *__restrict__ sides,
+    const unsigned char *__restrict__ face_nodes, const double *__restrict__ state,
+    double *__restrict__ message) {
+  const long long number = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (number < count) {
+    const unsigned int side = sides[number / 12];
+    const int rest = (int)(number % 12);
+    const int element = (int)(side / 3u);
+    const int face = (int)(side % 3u);
+    message[number] =
+        state[((long long)element * 3 + rest / 4) * 10 + face_nodes[face * 4 + rest % 4]];
+  }
+}
+
+)");
+}
+
+std::string bytes_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Distribute, WritesTheCheckpointOfOneRankAndLoadsItOnAnyNumber) {
+  const Case each = testing::full_maxwell();
+  const Mesh mesh = make_box_mesh(each.box);
+  const auto whole = std::make_shared<const Discretization>(discretize(mesh, 2));
+  const State start = testing::random_state(6, *whole);
+  const std::string folder = ::testing::TempDir();
+  // stops in the middle, saves, and goes on
+  const auto run = [&](const Group& group, const std::shared_ptr<const Discretization>& on,
+                       const std::string& from, const std::string& to) {
+    Solver solver(each.system, on, data_of_rank(each.data, *on), {.device = group.device()});
+    int asked = 0;
+    RunOptions options;
+    if (from.empty()) {
+      solver.set_state(state_of_rank(start, *on));
+      // one of the ranks stops all
+      options.is_stopped = [&] { return ++asked == 3 && group.rank() == group.size() - 1; };
+    } else {
+      solver.load_checkpoint(from);
+    }
+    EXPECT_EQ(solver.run_until(0.5, options), !from.empty());
+    solver.save_checkpoint(to);
+  };
+  const Group alone(Device::host());
+  const std::string stopped = folder + "distribute_one.checkpoint";
+  const std::string ended = folder + "distribute_one_end.checkpoint";
+  run(alone, whole, "", stopped);
+  run(alone, whole, stopped, ended);
+  for (const int ranks : {2, 5}) {
+    const std::string name = folder + "distribute_" + std::to_string(ranks);
+    run_ranks(hosts(ranks), [&](const Group& group) {
+      run(group, distribute(mesh, 2, group), "", name + ".checkpoint");
+    });
+    EXPECT_TRUE(bytes_of_file(name + ".checkpoint") == bytes_of_file(stopped));
+    run_ranks(hosts(ranks + 1), [&](const Group& group) {
+      run(group, distribute(mesh, 2, group), name + ".checkpoint", name + "_end.checkpoint");
+    });
+    EXPECT_TRUE(bytes_of_file(name + "_end.checkpoint") == bytes_of_file(ended));
+    std::remove((name + ".checkpoint").c_str());
+    std::remove((name + "_end.checkpoint").c_str());
+  }
+  // of another mesh
+  EXPECT_ERROR("dg.checkpoint.mismatch", run_ranks(hosts(2), [&](const Group& group) {
+                 const auto on = distribute(make_box_mesh(testing::box(3, 2)), 2, group);
+                 Solver solver(each.system, on, data_of_rank(each.data, *on),
+                               {.device = group.device()});
+                 solver.load_checkpoint(stopped);
+               }));
+  std::remove(stopped.c_str());
+  std::remove(ended.c_str());
+}
+
+TEST(Distribute, NamesTheFirstElementOfAllRanksThatIsNotFinite) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 2));
+  const Mesh mesh = make_box_mesh(each.box);
+  std::vector<std::string> texts(3);
+  EXPECT_ERROR("dg.solver.not_finite", run_ranks(hosts(3), [&](const Group& group) {
+                 const auto on = distribute(mesh, 2, group);
+                 Solver solver(each.system, on, {}, {.device = Device::host()});
+                 State state(6, *on);
+                 for (std::size_t element = 0; element < on->element_count(); ++element) {
+                   if (on->part->places[element] >= 17) {
+                     state.at(2, element, 1) = NAN;
+                   }
+                 }
+                 solver.set_state(state);
+                 try {
+                   static_cast<void>(solver.run_until(1));
+                 } catch (const Error& error) {
+                   texts[static_cast<std::size_t>(group.rank())] = error.message();
+                   throw;
+                 }
+               }));
+  for (const std::string& text : texts) {
+    EXPECT_EQ(text,
+              "'ez' is nan in element 17 at time 0 after 0 steps: a smaller time step may help");
+  }
+}
+
+TEST(Distribute, RefusesWhatDoesNotFitARank) {
+  const Case each = testing::full_maxwell();
+  const Mesh mesh = make_box_mesh(each.box);
+  const Group alone(Device::host());
+  EXPECT_ERROR("dg.discretize.empty_mesh", distribute(Mesh{}, 1, alone));
+  EXPECT_ERROR("dg.split_mesh.bad_parts", distribute(mesh, 1, alone, {.rank_of = {0}}));
+  const auto on = distribute(mesh, 1, alone);
+  SystemData data = each.data;
+  data.materials["permittivity"].pop_back();
+  EXPECT_ERROR("dg.data_of_rank.count", data_of_rank(data, *on));
+  State short_one(6, *on);
+  --short_one.elements;
+  EXPECT_ERROR("dg.check_state.shape", state_of_rank(short_one, *on));
+  EXPECT_ERROR("dg.check_state.shape", gathered_state(*on, short_one));
+  EXPECT_ERROR("dg.reference_right_hand_side.part",
+               reference_right_hand_side(each.system, *on, each.data, State(6, *on)));
+  PoissonOptions poisson;
+  poisson.dirichlet["-x"] = 0;
+  EXPECT_ERROR("dg.solve_poisson.part", solve_poisson(poisson, on, {}, State(1, *on)));
+  for (const Device& device : runtime::judged_devices()) {
+    if (device != Device::host()) {
+      EXPECT_ERROR("dg.solver.other_device",
+                   Solver(each.system, on, each.data, {.device = device}));
+    }
+  }
+  EXPECT_ERROR("dg.solver.tune_ranks", run_ranks(hosts(2), [&](const Group& group) {
+                 const auto part = distribute(mesh, 1, group);
+                 Solver(each.system, part, data_of_rank(each.data, *part),
+                        {.device = group.device(), .tune = true});
+               }));
+}
+
+}  // namespace
+}  // namespace rtcg::dg
