@@ -1,5 +1,7 @@
 #include "rtcg/loopy/codegen/write_body.h"
 
+#include <algorithm>
+
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/loopy/codegen/join_conditions.h"
 #include "rtcg/loopy/codegen/kernel_variables.h"
@@ -106,6 +108,40 @@ cgen::Expr lower_end_value(const ExprScope& scope, const LoopBounds& bounds) {
   return reduce(values, cgen::Intrinsic::min);
 }
 
+/// What loops over threads are bounded by besides the threads of the block: by axis.
+struct ThreadBounds {
+  std::map<const HardwareAxis*, std::vector<cgen::Expr>> first{};
+  std::map<const HardwareAxis*, std::vector<cgen::Expr>> end{};
+
+  /// Takes a test that all threads make as a bound of the innermost axis that it mentions.
+  /// Compilers vectorise such a loop, where the test would mask each instruction.
+  /// @returns whether that is possible
+  bool take(const ExprScope& scope, const LaunchFacts& launch, const Constraint& test) {
+    if (test.is_equality) {
+      return false;
+    }
+    Affine expr = with_values(*scope.values, test.expr);
+    if (const std::int64_t gcd = expr.coefficient_gcd(); gcd > 1) {
+      expr = expr.divided_rounding_down(gcd);
+    }
+    const auto& axes = launch.thread_loops;
+    const auto innermost = std::find_if(axes.rbegin(), axes.rend(), [&](const auto* axis) {
+      return expr.coefficient(axis->variable) != 0;
+    });
+    if (innermost == axes.rend()) {
+      return false;
+    }
+    const Affine thread((*innermost)->variable);
+    const std::int64_t coefficient = expr.coefficient((*innermost)->variable);
+    if (coefficient == 1) {
+      first[*innermost].push_back(lower_index(scope, thread - expr));
+    } else if (coefficient == -1) {
+      end[*innermost].push_back(lower_index(scope, expr + thread + Affine(1)));
+    }
+    return coefficient == 1 || coefficient == -1;
+  }
+};
+
 /// The nodes of a guarded tree as code.
 class TreeLowering {
  public:
@@ -156,14 +192,19 @@ class TreeLowering {
   }
 
   CodeBlock lower_node(const ThreadLoops& node) {
-    CodeBlock body = lower(node.body);
+    ThreadBounds bounds;
+    CodeBlock body = lower_in_threads(node.body, bounds);
     const ExprScope scope = variables_.scope_of(*node.context);
     for (auto axis = launch_.thread_loops.rbegin(); axis != launch_.thread_loops.rend(); ++axis) {
       const bool is_innermost = axis == launch_.thread_loops.rbegin();
+      std::vector<cgen::Expr>& first = bounds.first[*axis];
+      std::vector<cgen::Expr>& end = bounds.end[*axis];
+      first.insert(first.begin(), lower_index(scope, (*axis)->first));
+      end.insert(end.begin(), lower_index(scope, (*axis)->first + (*axis)->extent));
       body = one({CodeLoop{(*axis)->variable,
                            launch_.options.index_type,
-                           lower_index(scope, (*axis)->first),
-                           lower_index(scope, (*axis)->first + (*axis)->extent),
+                           reduce(first, cgen::Intrinsic::max),
+                           reduce(end, cgen::Intrinsic::min),
                            1,
                            {},
                            is_innermost ? std::optional<std::string>("omp simd") : std::nullopt,
@@ -171,6 +212,24 @@ class TreeLowering {
                            std::move(body)}});
     }
     return body;
+  }
+
+  /// What each thread does; tests of all that it does become bounds where they can.
+  CodeBlock lower_in_threads(const GuardedTree& body, ThreadBounds& bounds) {
+    const auto* tested = body.size() == 1 ? get_if<GuardedIf>(body.front()) : nullptr;
+    if (tested == nullptr || !tested->else_body.empty()) {
+      return lower(body);
+    }
+    const ExprScope scope = variables_.scope_of(*tested->context);
+    Guards rest;
+    for (const Constraint& test : tested->tests) {
+      if (!bounds.take(scope, launch_, test)) {
+        rest.push_back(test);
+      }
+    }
+    return rest.empty() ? lower(tested->then_body)
+                        : lower({GuardedNode{
+                              GuardedIf{tested->context, std::move(rest), tested->then_body, {}}}});
   }
 
   CodeBlock lower_node(const GuardedCall& node) {

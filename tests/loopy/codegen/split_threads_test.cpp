@@ -31,5 +31,32 @@ TEST(SplitThreads, DeclaresWithinTheLoopOfLanesWhatBeginsUnderAConditionOrElemen
   }
 }
 
+// a test within the loop would keep compilers from vectorising it
+TEST(SplitThreads, BoundsLoopsOfThreadsByWhatPartialTilesTest) {
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i, j]: 0 <= i < n and 1 <= j < n - 1}", "b[i, j] = 2*a[i, j - 1]",
+                               {.arguments = "a, b: f32[n, n]"}),
+                   "split_iname(j, 16, outer_tag=g.0, inner_tag=l.0)\n"
+                   "split_iname(i, 8, outer_tag=g.1, inner_tag=l.1)");
+  const std::string text = generate_text(kernel, Target::host);
+  EXPECT_NE(text.find(R"(
+  for (int i_inner = 0; i_inner < rtcg_min_i32(8, n - 8 * i_outer); ++i_inner) {
+#pragma omp simd
+    for (int j_inner = rtcg_max_i32(0, 1 - 16 * j_outer);
+        j_inner < rtcg_min_i32(16, n - 16 * j_outer - 1); ++j_inner) {
+      b[)"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("if ("), std::string::npos) << text;
+}
+
+TEST(SplitThreads, TestsWhatIsNoBoundOfALoopOfThreads) {
+  const Kernel kernel = apply_recipe(
+      make_kernel("{[i]: 0 <= i and 3*i < n}", "b[3*i] = 1", {.arguments = "b: f32[n]"}),
+      "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)");
+  const std::string text = generate_text(kernel, Target::host);
+  EXPECT_NE(text.find("if (24 * i_outer + 3 * i_inner < n) {"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
