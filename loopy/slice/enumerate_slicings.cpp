@@ -546,6 +546,9 @@ SourcePtr detail::tile_slicings(const Kernel& kernel, const SlicingConstraints& 
       read_slicing_problem(kernel, constraints.parameters, constraints.free_layouts,
                            constraints.machine.is_cpu ? 16 : constraints.machine.warp_lanes);
   problem.bounds = bounds;
+  if (!constraints.machine.is_cpu) {
+    problem.short_sums.clear();
+  }
   return tile_slicings(std::move(problem), constraints);
 }
 

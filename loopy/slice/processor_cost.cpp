@@ -14,7 +14,8 @@ constexpr double slowdown_of_rows = 2;          // several rows of threads: no s
 constexpr double slowdown_of_copies = 3;        // tiles are copied, but caches would serve as well
 constexpr double slowdown_of_neighbours = 1.5;  // items side by side make accesses strided
 constexpr double slowdown_of_spills = 4;        // sums that vector registers cannot hold
-constexpr double slowdown_of_guards = 10;       // a tile that does not divide its loop: no vectors
+constexpr double slowdown_of_ends = 1.15;       // threads of partial tiles: a loop of fewer steps
+constexpr double slowdown_of_guards = 10;       // items of partial tiles: no vectors
 
 }  // namespace
 
@@ -31,7 +32,10 @@ double SlicingCost::cpu_seconds(const SlicingChoice& choice) const {
   slowdown *= items * threads * 4 > vector_register_bytes ? slowdown_of_spills : 1;
   for (const std::size_t loop : {fast_loop, slow_loop}) {
     const std::int64_t tile = loop == fast_loop ? choice.fast_tile() : choice.slow_tile();
-    slowdown *= problem_.loops[loop].length % tile == 0 ? 1 : slowdown_of_guards;
+    const bool has_items = loop == slow_loop || choice.fast[0] * choice.fast[2] > 1;
+    const SlicedLoop& cut = problem_.loops[loop];
+    const bool is_whole = cut.begin % tile == 0 && (cut.begin + cut.length) % tile == 0;
+    slowdown *= is_whole || tile == 1 ? 1 : has_items ? slowdown_of_guards : slowdown_of_ends;
   }
   const double loads = 1.0 / std::max(1.0, items) + vector_lanes / (8 * std::max(8.0, row));
   const double steps = static_cast<double>(problem_.loops[reduced_loop].length) /

@@ -256,6 +256,13 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
   if (problem.has(reduced_loop)) {
     add_reduction(problem, cost, choice, static_cast<int>(on_grid.size()), slicing);
   }
+  for (const std::string& iname : problem.short_sums) {
+    const bool is_cut = std::any_of(slicing.inames.begin(), slicing.inames.end(),
+                                    [&](const auto& each) { return each.iname == iname; });
+    if (!is_cut) {
+      slicing.inames.push_back({iname, {{0, {AxisKind::unroll, 0}}}});
+    }
+  }
   for (std::size_t i = 0; i < problem.fetchable.size(); ++i) {
     const Fetchable& reads = problem.fetchable[i];
     if ((choice.fetched >> i & 1) != 0) {
@@ -288,6 +295,10 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
     choice.depth = as_length(problem.loops[reduced_loop].length);  // uncut
   }
   for (const InameSlicing& each : slicing.inames) {
+    if (each.factors.size() == 1 && each.factors.front().axis.kind == AxisKind::unroll &&
+        std::count(problem.short_sums.begin(), problem.short_sums.end(), each.iname) != 0) {
+      continue;
+    }
     const auto loop = std::find_if(problem.loops.begin(), problem.loops.end(),
                                    [&](const auto& known) { return known.iname == each.iname; });
     if (loop == problem.loops.end() || each.factors.empty()) {

@@ -66,7 +66,7 @@ class ProblemReader {
                                      "parameter that bounds it",
                                      iname));
     }
-    return {iname, std::max<std::int64_t>(1, *last - *first + 1), has_known_range(iname)};
+    return {iname, std::max<std::int64_t>(1, *last - *first + 1), has_known_range(iname), *first};
   }
 
   std::vector<SlicedLoop> result_loops() const {
@@ -253,12 +253,19 @@ class ProblemReader {
       summing += own.empty() ? 0 : 1;
       inames.insert(own.begin(), own.end());
     }
+    constexpr std::int64_t most_steps = 8;
+    constexpr std::int64_t most_written = 64;  // steps that are written out, in all
+    std::int64_t written = 1;
     for (const std::string& iname : inames) {
       if (tag_of(kernel_, iname).kind != AxisKind::sequential ||
           has_computed_bounds(kernel_, iname) || is_scanned(iname)) {
         continue;
       }
       const SlicedLoop each = loop(iname);
+      if (each.is_constant && each.length <= most_steps && written * each.length <= most_written) {
+        written *= each.length;
+        problem_.short_sums.push_back(iname);
+      }
       SlicedLoop& longest = problem_.loops[reduced_loop];
       if (each.length > longest.length || longest.iname.empty()) {
         longest = each;

@@ -40,6 +40,7 @@ struct SlicedLoop {
   /// Whether the kernel says so, not the parameters alone: copies that sweep all of it and lanes
   /// that stand for it need to know.
   bool is_constant = true;
+  std::int64_t begin = 0;
 };
 
 /// How a group of reads, see AccessGroup, touches an array: which elements along each axis the
@@ -131,6 +132,10 @@ struct SlicingProblem {
   /// Arrays that the caller lets the tuner lay out, and how they are written.
   std::vector<FreeLayout> free_layouts{};
   std::vector<SlicedRead> laid_writes{};
+
+  /// Reductions of a few steps each. Slicings for processors write them out: compilers vectorise the
+  /// loop over threads around one loop, not around several.
+  std::vector<std::string> short_sums{};
 
   RankingBounds bounds{};
   /// Of a block along the fast and the slow loop, or all of a shorter one.

@@ -553,5 +553,22 @@ TEST(SlicingStream, SharesTilesOfLongSums) {
   }
 }
 
+// compilers vectorise the loop over threads around one loop, not around three
+TEST(SlicingStream, WritesShortSumsOutOnProcessors) {
+  const Kernel kernel = make_kernel(
+      "{[f, y, x, c, p, q]: 0 <= f < 32 and 0 <= y, x < 64 and 0 <= c < 16 and 0 <= p, q < 3}",
+      "out[f, y, x] = sum((c, p, q), image[c, y + p, x + q]*weight[f, c, p, q])",
+      {.default_type = cgen::f32});
+  SlicingConstraints constraints;
+  EXPECT_EQ(SlicingStream(kernel, constraints).at(0).words.find("unr;"), std::string::npos);
+  constraints.machine.is_cpu = true;
+  const SlicingStream stream(kernel, constraints);
+  for (std::size_t place = 0; place < std::min<std::size_t>(stream.count(), 50); ++place) {
+    const std::string words = stream.at(place).words;
+    EXPECT_NE(words.find("p: unr; q: unr"), std::string::npos) << words;
+    EXPECT_EQ(stream.find_words(words), place) << words;
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
