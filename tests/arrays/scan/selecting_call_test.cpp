@@ -20,7 +20,9 @@ using detail::SelectionForm;
 template <class T>
 loopy::ArrayData data_of(const std::vector<T>& numbers, cgen::ScalarKind kind) {
   loopy::ArrayData result{kind, std::vector<std::byte>(numbers.size() * sizeof(T))};
-  std::memcpy(result.bytes.data(), numbers.data(), result.bytes.size());
+  if (!numbers.empty()) {
+    std::memcpy(result.bytes.data(), numbers.data(), result.bytes.size());
+  }
   return result;
 }
 
