@@ -2,6 +2,7 @@
 // Internal header: it is not installed.
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -9,6 +10,8 @@
 #include "rtcg/runtime/cuda/cuda_compiler.h"
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/device/interprocess.h"
+#include "rtcg/runtime/device/peer.h"
 
 namespace rtcg::runtime::cuda {
 
@@ -17,7 +20,7 @@ namespace rtcg::runtime::cuda {
 /// Works in the device's primary context, which libraries of the runtime API share; it is retained
 /// at first use and never released. Handles: Stream is CUstream, Event CUevent, Kernel CUfunction,
 /// Program CUlibrary (CUmodule where the driver is older than CUDA 12). Any thread may call.
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public PeerBackend, public InterprocessBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
   CudaBackend(const DriverApi& driver, int index);
@@ -64,6 +67,16 @@ class CudaBackend final : public Backend {
   void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
             std::size_t count) override;
 
+  bool reach(Backend& other) override;
+  bool copy_between(Stream stream, Backend& of_stream, DeviceAddress target, Backend& of_target,
+                    DeviceAddress source, Backend& of_source, std::size_t size_bytes) override;
+  [[nodiscard]] MemoryHandle export_memory(DeviceAddress address, std::size_t size_bytes) override;
+  [[nodiscard]] DeviceAddress import_memory(const InterprocessHandle& block) override;
+  void close_memory(DeviceAddress block) noexcept override;
+  [[nodiscard]] Event create_interprocess_event() override;
+  [[nodiscard]] InterprocessHandle export_event(Event event) override;
+  [[nodiscard]] Event import_event(const InterprocessHandle& event) override;
+
   [[nodiscard]] Compiler& compiler() override { return compiler_; }
   [[nodiscard]] OutputKind output_kind() const override { return OutputKind::cubin; }
   Program load(const CompiledProgram& compiled) override;
@@ -91,6 +104,9 @@ class CudaBackend final : public Backend {
   [[nodiscard]] int suggested_block_threads(Kernel kernel, std::size_t shared_bytes) override;
 
  private:
+  void open_pool(CUmemoryPool pool, CUdevice reader) const;
+  /// Opens our pool to another device, also if it is made later.
+  void add_reader(CUdevice reader);
   [[nodiscard]] CUresult try_allocate(CUdeviceptr* address, std::size_t size_bytes,
                                       MemoryKind kind) const;
   [[nodiscard]] bool release_cached_memory() const;
@@ -100,10 +116,13 @@ class CudaBackend final : public Backend {
   CUdevice device_ = 0;
   DeviceInfo info_;
   CudaCompiler compiler_;
-  mutable std::mutex mutex_;  // guards the making of the first two below, and the set
+  mutable std::mutex mutex_;  // guards the making of the first two below, and the sets
   mutable std::atomic<CUcontext> context_ = nullptr;
   std::atomic<CUmemoryPool> pool_ = nullptr;
-  std::set<CUevent> events_without_timing_;  // the driver has one status for all bad events
+  std::set<CUdevice> readers_;                // devices that reach our memory
+  std::mutex peers_mutex_;                    // guards the next one
+  std::map<const CudaBackend*, bool> peers_;  // whether we reach theirs
+  std::set<CUevent> events_without_timing_;   // the driver has one status for all bad events
 };
 
 /// Makes a backend's context current on this thread while it lives.

@@ -133,6 +133,9 @@ CUmemoryPool CudaBackend::pool() {
     cuuint64_t threshold_bytes = std::numeric_limits<cuuint64_t>::max();
     driver_.cuMemPoolSetAttribute.must("set up a memory pool", pool,
                                        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold_bytes);
+    for (const CUdevice reader : readers_) {
+      open_pool(pool, reader);
+    }
     pool_.store(pool, std::memory_order_release);
   }
   return pool;

@@ -108,6 +108,16 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuMemFreeHost, 2000)                               \
   X(cuMemAllocManaged, 6000)                           \
   X(cuMemGetInfo, 3020)                                \
+  X(cuMemGetAddressRange, 3020)                        \
+  X(cuDeviceCanAccessPeer, 4000)                       \
+  X(cuCtxEnablePeerAccess, 4000)                       \
+  X(cuMemcpyPeerAsync, 4000)                           \
+  X(cuMemPoolSetAccess, 11020)                         \
+  X(cuIpcGetMemHandle, 4010)                           \
+  X(cuIpcOpenMemHandle, 11000)                         \
+  X(cuIpcCloseMemHandle, 4010)                         \
+  X(cuIpcGetEventHandle, 4010)                         \
+  X(cuIpcOpenEventHandle, 4010)                        \
   X(cuMemHostRegister, 6050)                           \
   X(cuMemHostUnregister, 4000)                         \
   X(cuMemHostGetDevicePointer, 3020)                   \

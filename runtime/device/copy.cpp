@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/peer.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -125,14 +126,33 @@ void copy_rect(StreamRef stream, const RectEnd& source, const RectEnd& target,
 
 namespace detail {
 
-void copy_bytes(StreamRef stream, const RectEnd& source, const RectEnd& target, std::size_t bytes) {
+namespace {
+
+void check_bytes(const RectEnd& source, const RectEnd& target, std::size_t bytes) {
   if (bytes > source.size_bytes || bytes > target.size_bytes) {
     throw InvalidInput("runtime.copy.out_of_range",
                        fmt::format("cannot copy {} bytes from memory of {} bytes to memory of {} "
                                    "bytes",
                                    bytes, source.size_bytes, target.size_bytes));
   }
+}
+
+}  // namespace
+
+void copy_bytes(StreamRef stream, const RectEnd& source, const RectEnd& target, std::size_t bytes) {
+  check_bytes(source, target, bytes);
   copy_rect(stream, source, target, {bytes});
+}
+
+void copy_on_devices(StreamRef stream, Device source_device, const RectEnd& source,
+                     Device target_device, const RectEnd& target) {
+  check_bytes(source, target, source.size_bytes);
+  if (source_device == target_device) {
+    copy_rect(stream, source, target, {source.size_bytes});
+  } else {
+    copy_between_devices(stream, source_device, source.memory, target_device, target.memory,
+                         source.size_bytes);
+  }
 }
 
 void check_rows(std::size_t held, std::size_t row_pitch, std::size_t row_elements,

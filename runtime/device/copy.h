@@ -38,9 +38,11 @@ void copy_to_device(StreamRef stream, const Range& values,
 template <class Range, class T = detail::ElementOf<Range>>
 void copy_to_host(StreamRef stream, std::type_identity_t<BufferRef<const T>> source,
                   Range&& values);
-/// Copies all of `source` to the beginning of `target`; they must not overlap.
+/// Copies all of `source` to the beginning of `target`; they must not overlap. They may be of two
+/// devices, one of which has the stream: GPUs of CUDA copy directly to each other where they can,
+/// all else goes through pinned memory of the host and waits.
 ///
-/// @throws InvalidInput  runtime.copy.out_of_range
+/// @throws InvalidInput  runtime.copy.out_of_range; runtime.copy.other_stream: of a third device
 template <class T>
 void copy_on_device(StreamRef stream, BufferRef<T> source,
                     std::type_identity_t<BufferRef<std::remove_const_t<T>>> target);
@@ -125,6 +127,9 @@ void fill_rows(StreamRef stream, BufferRef<T> target, std::size_t row_pitch_elem
 namespace detail {
 /// @throws InvalidInput  runtime.copy.out_of_range
 void copy_bytes(StreamRef stream, const RectEnd& source, const RectEnd& target, std::size_t bytes);
+/// All of `source`. @throws InvalidInput  runtime.copy.out_of_range, runtime.copy.other_stream
+void copy_on_devices(StreamRef stream, Device source_device, const RectEnd& source,
+                     Device target_device, const RectEnd& target);
 void fill_bytes(StreamRef stream, DeviceAddress address, std::span<const std::byte> pattern,
                 std::size_t count);
 }  // namespace detail
@@ -146,7 +151,8 @@ void copy_to_host(StreamRef stream, std::type_identity_t<BufferRef<const T>> sou
 template <class T>
 void copy_on_device(StreamRef stream, BufferRef<T> source,
                     std::type_identity_t<BufferRef<std::remove_const_t<T>>> target) {
-  detail::copy_bytes(stream, device_end(source, {}), device_end(target, {}), source.size_bytes());
+  detail::copy_on_devices(stream, source.device(), device_end(source, {}), target.device(),
+                          device_end(target, {}));
 }
 
 template <class T>

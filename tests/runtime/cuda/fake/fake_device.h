@@ -17,6 +17,7 @@ class FakeDevice : public testing::Test {
  protected:
   FakeDevice() {
     ::setenv("RTCG_LIBCUDA", RTCG_FAKE_DRIVER, 1);
+    ::setenv("FAKE_DRIVER_DEVICES", "4", 0);
     backend_ = cuda_devices().devices.at(0);
     library_ = ::dlopen(RTCG_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD);
     backend_->synchronize_device();  // retains the context, so that no test sees that call

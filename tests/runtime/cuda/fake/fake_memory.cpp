@@ -178,11 +178,76 @@ CUresult set_2d(CUdeviceptr address, std::size_t pitch_bytes, unsigned int value
   return CUDA_SUCCESS;
 }
 
+CUresult can_access_peer(int* can, CUdevice device, CUdevice other) {
+  RETURN_IF_FAILED("cuDeviceCanAccessPeer", device, other);
+  *can = std::getenv("FAKE_DRIVER_NO_PEERS") == nullptr ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+CUresult enable_peer(CUcontext /*other*/, unsigned int flags) {
+  return enter("cuCtxEnablePeerAccess", flags);
+}
+CUresult copy_peer(CUdeviceptr to, CUcontext /*to_context*/, CUdeviceptr from,
+                   CUcontext /*from_context*/, std::size_t bytes, CUstream stream) {
+  RETURN_IF_FAILED("cuMemcpyPeerAsync", bytes, number(stream) != 0);
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult pool_access(CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count) {
+  return enter("cuMemPoolSetAccess", number(pool), access->location.id, access->flags, count);
+}
+CUresult address_range(CUdeviceptr* block, std::size_t* bytes, CUdeviceptr address) {
+  RETURN_IF_FAILED("cuMemGetAddressRange");
+  const std::lock_guard lock(state().mutex);
+  const auto after = state().memory.upper_bound(address);
+  if (after == state().memory.begin()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *block = std::prev(after)->first;
+  *bytes = std::prev(after)->second;
+  return CUDA_SUCCESS;
+}
+// Handles are what they stand for.
+CUresult ipc_get_memory(CUipcMemHandle* handle, CUdeviceptr address) {
+  RETURN_IF_FAILED("cuIpcGetMemHandle");
+  std::memcpy(handle->reserved, &address, sizeof address);
+  return CUDA_SUCCESS;
+}
+CUresult ipc_open_memory(CUdeviceptr* address, CUipcMemHandle handle, unsigned int flags) {
+  RETURN_IF_FAILED("cuIpcOpenMemHandle", flags);
+  std::memcpy(address, handle.reserved, sizeof *address);
+  return CUDA_SUCCESS;
+}
+CUresult ipc_close_memory(CUdeviceptr /*address*/) {
+  return enter("cuIpcCloseMemHandle");
+}
+CUresult ipc_get_event(CUipcEventHandle* handle, CUevent event) {
+  RETURN_IF_FAILED("cuIpcGetEventHandle");
+  std::memcpy(handle->reserved, &event, sizeof event);
+  return CUDA_SUCCESS;
+}
+CUresult ipc_open_event(CUevent* event, CUipcEventHandle handle) {
+  RETURN_IF_FAILED("cuIpcOpenEventHandle");
+  CUevent of_other = nullptr;
+  std::memcpy(&of_other, handle.reserved, sizeof of_other);
+  *event = of_other == nullptr ? nullptr : static_cast<CUevent>(make("event"));
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 void add_memory_functions(Table& table) {
   MADE(cuMemAlloc, 3020, mem_alloc)
   MADE(cuMemFree, 3020, mem_free)
+  MADE(cuDeviceCanAccessPeer, 4000, can_access_peer)
+  MADE(cuCtxEnablePeerAccess, 4000, enable_peer)
+  MADE(cuMemcpyPeerAsync, 4000, copy_peer)
+  MADE(cuMemPoolSetAccess, 11020, pool_access)
+  MADE(cuMemGetAddressRange, 3020, address_range)
+  MADE(cuIpcGetMemHandle, 4010, ipc_get_memory)
+  MADE(cuIpcOpenMemHandle, 11000, ipc_open_memory)
+  MADE(cuIpcCloseMemHandle, 4010, ipc_close_memory)
+  MADE(cuIpcGetEventHandle, 4010, ipc_get_event)
+  MADE(cuIpcOpenEventHandle, 4010, ipc_open_event)
   MADE(cuMemAllocManaged, 6000, mem_managed)
   MADE(cuMemHostAlloc, 2020, host_alloc)
   MADE(cuMemFreeHost, 2000, free_host)

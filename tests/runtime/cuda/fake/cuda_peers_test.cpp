@@ -1,0 +1,147 @@
+// The calls that reach other devices and other processes.
+#include <cstdlib>
+
+#include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/interprocess.h"
+#include "rtcg/runtime/device/peer.h"
+#include "tests/runtime/cuda/fake/fake_device.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::runtime {
+namespace {
+
+class CudaPeers : public FakeDevice {
+ protected:
+  CudaPeers() {
+    for (std::size_t i = 0; i < 4; ++i) {
+      other(i).synchronize();  // retains the context
+    }
+    take_calls();
+  }
+  [[nodiscard]] static Device other(std::size_t number) {
+    return Device(*cuda_devices().devices.at(number));
+  }
+};
+
+// Access is asked for once; so is the access of the other's pool.
+TEST_F(CudaPeers, CopyDirectlyBetweenDevices) {
+  const Buffer<int> from(other(0), std::vector<int>{1, 2, 3});
+  const Buffer<int> to(other(1), 3);
+  const Stream stream(other(1));
+  take_calls();
+  copy_on_device(stream, from, to.ref());
+  std::string calls = take_calls();
+  EXPECT_NE(calls.find("cuDeviceCanAccessPeer(1,0)\ncuCtxEnablePeerAccess(0)\n"), std::string::npos)
+      << calls;
+  EXPECT_NE(calls.find("cuDeviceCanAccessPeer(0,1)\ncuCtxEnablePeerAccess(0)\n"), std::string::npos)
+      << calls;
+  EXPECT_NE(calls.find("cuMemcpyPeerAsync(12,1)\n"), std::string::npos) << calls;
+  copy_on_device(stream, from, to.ref());
+  EXPECT_EQ(take_calls(), "cuMemcpyPeerAsync(12,1)\n");
+  EXPECT_EQ(to.to_vector(), (std::vector<int>{1, 2, 3}));
+  EXPECT_TRUE(can_access_peer(other(0), other(1)));
+  EXPECT_TRUE(can_access_peer(other(0), other(0)));
+  EXPECT_FALSE(can_access_peer(other(0), Device::host()));
+  EXPECT_FALSE(can_access_peer(Device::host(), other(0)));
+}
+
+TEST_F(CudaPeers, OpenTheirPoolsToEachOther) {
+  Backend& second = other(2).backend();
+  const DeviceAddress before = second.allocate_on(nullptr, 64);  // makes the pool
+  take_calls();
+  EXPECT_TRUE(can_access_peer(other(3), other(2)));
+  EXPECT_EQ(
+      take_calls(),
+      "cuDeviceCanAccessPeer(3,2)\ncuCtxEnablePeerAccess(0)\ncuMemPoolSetAccess(153,3,3,1)\n");
+  second.free_on(nullptr, before);
+  // a pool that is made later
+  EXPECT_TRUE(can_access_peer(other(2), other(3)));
+  take_calls();
+  Backend& third = other(3).backend();
+  third.free_on(nullptr, third.allocate_on(nullptr, 64));
+  const std::string calls = take_calls();
+  EXPECT_NE(calls.find("cuMemPoolSetAccess(153,2,3,1)\n"), std::string::npos) << calls;
+}
+
+TEST_F(CudaPeers, WithoutAccessTheDriverCopies) {
+  ::setenv("FAKE_DRIVER_NO_PEERS", "1", 1);
+  const Buffer<int> from(other(0), std::vector<int>{4, 5});
+  const Buffer<int> to(other(3), 2);
+  take_calls();
+  copy_on_device(other(0).default_stream(), from, to.ref());
+  EXPECT_EQ(take_calls(),
+            "cuDeviceCanAccessPeer(3,0)\ncuDeviceCanAccessPeer(0,3)\ncuMemcpyPeerAsync(8,0)\n");
+  EXPECT_FALSE(can_access_peer(other(0), other(3)));
+  ::unsetenv("FAKE_DRIVER_NO_PEERS");
+  EXPECT_EQ(to.to_vector(), (std::vector<int>{4, 5}));
+}
+
+TEST_F(CudaPeers, AccessThatOthersHaveEnabledIsNoFailure) {
+  fail_next("cuCtxEnablePeerAccess", CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  EXPECT_TRUE(can_access_peer(other(1), other(3)));
+  fail_next("cuCtxEnablePeerAccess", CUDA_ERROR_TOO_MANY_PEERS);
+  EXPECT_ERROR("runtime.cuda.call_failed", can_access_peer(other(1), other(2)));
+}
+
+TEST_F(CudaPeers, CopyToTheHostThroughPinnedMemory) {
+  const Buffer<int> from(other(0), std::vector<int>{6, 7});
+  const Buffer<int> to(Device::host(), 2);
+  const Stream stream(other(0));
+  copy_on_device(stream, from, to.ref());
+  EXPECT_EQ(to.to_vector(), (std::vector<int>{6, 7}));
+  const Stream host_stream(Device::host());
+  const Buffer<int> back(other(0), 2);
+  copy_on_device(host_stream, to, back.ref());
+  EXPECT_EQ(back.to_vector(), (std::vector<int>{6, 7}));
+  EXPECT_ERROR("runtime.copy.other_stream", copy_on_device(Stream(other(1)), from, to.ref()));
+}
+
+TEST_F(CudaPeers, ExportMemoryToOtherProcesses) {
+  const Buffer<int> values(device(), std::vector<int>{1, 2, 3, 4});
+  take_calls();
+  const MemoryHandle handle = export_memory(values.subrange(1, 2).as<const std::byte>());
+  EXPECT_EQ(take_calls(), "cuMemGetAddressRange()\ncuIpcGetMemHandle()\n");
+  EXPECT_EQ(handle.offset_bytes, 4U);
+  EXPECT_EQ(handle.size_bytes, 8U);
+  {
+    ImportedMemory imported(device(), handle);
+    EXPECT_EQ(take_calls(), "cuIpcOpenMemHandle(1)\n");
+    EXPECT_EQ(imported.ref().address(), values.address() + 4);
+    EXPECT_EQ(imported.ref().size_bytes(), 8U);
+    ImportedMemory moved = std::move(imported);
+    EXPECT_EQ(moved.ref().size_bytes(), 8U);
+  }
+  EXPECT_EQ(take_calls(), "cuIpcCloseMemHandle()\n");
+  fail_next("cuIpcOpenMemHandle", CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_ERROR("runtime.cuda.call_failed", ImportedMemory(device(), handle));
+}
+
+TEST_F(CudaPeers, ExportEventsToOtherProcesses) {
+  const int before = live("event");
+  {
+    InterprocessEvent event(device());
+    EXPECT_EQ(take_calls(), "cuEventCreate(6)\n");
+    InterprocessEvent imported(device(), event.handle());
+    EXPECT_EQ(take_calls(), "cuIpcGetEventHandle()\ncuIpcOpenEventHandle()\n");
+    InterprocessEvent moved = std::move(imported);
+    const Stream stream(device());
+    stream.record(moved);
+    stream.wait(event);
+    EXPECT_ERROR("runtime.event.no_timing", [&] {
+      fail_next("cuEventElapsedTime", CUDA_ERROR_INVALID_HANDLE);
+      return elapsed_ms(event, moved);
+    }());
+  }
+  EXPECT_EQ(live("event"), before);
+}
+
+TEST(Interprocess, IsUnsupportedByOtherDevices) {
+  const Buffer<int> values(Device::host(), 2);
+  EXPECT_ERROR("runtime.interprocess.unsupported",
+               export_memory(values.ref().as<const std::byte>()));
+  EXPECT_ERROR("runtime.interprocess.unsupported", InterprocessEvent(Device::host()));
+  EXPECT_ERROR("runtime.interprocess.unsupported", ImportedMemory(Device::host(), MemoryHandle{}));
+}
+
+}  // namespace
+}  // namespace rtcg::runtime
