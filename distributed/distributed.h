@@ -7,3 +7,4 @@
 #include "rtcg/distributed/group/group.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/distributed/mpi/run_mpi.h"
+#include "rtcg/distributed/nccl/nccl_group.h"

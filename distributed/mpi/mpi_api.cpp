@@ -89,6 +89,9 @@ class MpiOf final : public MpiApi {
     name_ = text.data();
     name_ = name_.substr(0, name_.find_first_of(",\n"));
     std::replace(name_.begin(), name_.end(), '\t', ' ');
+    if (const std::string word = " Version:"; name_.find(word) != std::string::npos) {
+      name_.erase(name_.find(word), word.size());  // as MPICH writes it
+    }
   }
 
   [[nodiscard]] std::string name() const override { return name_; }
@@ -98,11 +101,10 @@ class MpiOf final : public MpiApi {
 
   [[nodiscard]] std::unique_ptr<MpiRequest> send(int to, int tag,
                                                  std::span<const std::byte> bytes) override {
-    auto request = std::make_unique<Request>(
-        *this, to, tag,
-        std::as_writable_bytes(std::span(const_cast<std::byte*>(bytes.data()), bytes.size())),
-        true);
-    return request;
+    // the C interface takes no const memory in MPI 2
+    auto* const first = const_cast<std::byte*>(bytes.data());
+    return std::make_unique<Request>(*this, to, tag, std::span<std::byte>(first, bytes.size()),
+                                     true);
   }
   [[nodiscard]] std::unique_ptr<MpiRequest> receive(int from, int tag,
                                                     std::span<std::byte> bytes) override {
@@ -245,18 +247,12 @@ std::vector<std::string> candidates() {
   if (const char* named = std::getenv("RTCG_LIBMPI"); named != nullptr && *named != '\0') {
     return {named};
   }
-  const std::vector<std::string> open_mpi = {"libmpi.so.40", "libmpi.so.80"};
-  const std::vector<std::string> mpich = {"libmpich.so.12", "libmpi.so.12"};
-  // Open MPI's launcher says so; that of MPICH sets what its protocol needs
-  const bool is_open_mpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
-  std::vector<std::string> result = is_open_mpi ? open_mpi : mpich;
-  const std::vector<std::string>& others = is_open_mpi ? mpich : open_mpi;
-  if (std::getenv("PMI_SIZE") == nullptr && !is_open_mpi) {
-    result = open_mpi;
-    result.insert(result.end(), mpich.begin(), mpich.end());
-    return result;
+  std::vector<std::string> result = {"libmpi.so.40", "libmpi.so.80", "libmpich.so.12",
+                                     "libmpi.so.12"};
+  // launchers of MPICH set what its protocol needs, that of Open MPI says its name
+  if (std::getenv("PMI_SIZE") != nullptr && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
+    std::rotate(result.begin(), result.begin() + 2, result.end());
   }
-  result.insert(result.end(), others.begin(), others.end());
   return result;
 }
 

@@ -139,23 +139,21 @@ class MpiTransport final : public Transport {
     has_told_ = true;
     world_.fail();
     try {
-      const std::span<const std::byte> text =
-          std::as_bytes(std::span<const char>(reason.data(), reason.size()));
-      std::vector<std::unique_ptr<detail::MpiRequest>> requests;
+      reason_ = reason;
       for (int rank = 0; rank < mpi_.size(); ++rank) {
         if (rank != mpi_.rank()) {
-          requests.push_back(mpi_.send(rank, failure_tag, text));
+          told_.push_back(
+              mpi_.send(rank, failure_tag,
+                        std::as_bytes(std::span<const char>(reason_.data(), reason_.size()))));
         }
       }
       // what has left in a second is enough: who started the ranks ends them otherwise
       const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
-      for (const auto& each : requests) {
+      for (const auto& each : told_) {
         while (!each->is_done() && Clock::now() < end) {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       }
-      static_cast<void>(requests_of_failure_ = std::move(requests));
-      text_of_failure_ = reason;
     } catch (const Error&) {
       // MPI itself has failed: its launcher ends the others
     }
@@ -210,17 +208,11 @@ class MpiTransport final : public Transport {
       detail::throw_rank_failed(waiting->from, std::string(text.begin(), text.end()));
     }
     const std::string waits = fmt::format("rank {} waits for rank {} in {}", rank(), awaited, call);
-    for (int other = 0; other < size(); ++other) {
-      const Process& process = processes_[static_cast<std::size_t>(other)];
-      if (other != rank() && std::strcmp(process.host, own().host) == 0 && process.number > 0 &&
-          has_ended(process.number)) {
-        if (other != awaited && !mpi_.waiting(failure_tag)) {
-          // it may have ended well, before others
-          continue;
-        }
-        world_.fail();
-        detail::throw_rank_ended(other, waits);
-      }
+    const Process& process = processes_[static_cast<std::size_t>(awaited)];
+    if (std::strcmp(process.host, own().host) == 0 && process.number > 0 &&
+        has_ended(process.number)) {
+      world_.fail();
+      detail::throw_rank_ended(awaited, waits);
     }
     if (seconds > timeout_seconds_) {
       world_.fail();
@@ -238,8 +230,8 @@ class MpiTransport final : public Transport {
   detail::Staging staging_;
   std::vector<Process> processes_;
   bool has_told_ = false;
-  std::string text_of_failure_;
-  std::vector<std::unique_ptr<detail::MpiRequest>> requests_of_failure_;
+  std::string reason_;                                     ///< of our failure
+  std::vector<std::unique_ptr<detail::MpiRequest>> told_;  ///< its messages
 };
 
 }  // namespace
