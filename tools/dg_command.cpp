@@ -12,6 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/distribute.h"
+#include "rtcg/distributed/group/run_ranks.h"
+#include "rtcg/distributed/mpi/run_mpi.h"
+#include "rtcg/distributed/nccl/nccl_group.h"
 #include "tools/dg_options.h"
 #include "tools/ending.h"
 #include "tools/json.h"
@@ -56,15 +60,12 @@ std::string progress_text(const dg::Progress& progress) {
 
 class DgRun {
  public:
-  explicit DgRun(const DgOptions& given)
-      : given_(given),
-        on_(std::make_shared<const dg::Discretization>(
-            dg::discretize(dg_mesh(given), given.order))),
-        problem_(dg_problem(given, on_->mesh)),
-        files_(given, problem_.system.fields, on_->mesh),
-        solver_(problem_.system, on_, problem_.data, dg_solver_options(given)) {}
+  /// @param group  none: one rank solves on the whole mesh
+  explicit DgRun(const DgOptions& given, const std::optional<distributed::Group>& group = {})
+      : DgRun(given, group, dg_mesh(given)) {}
 
-  void run() {
+  /// @returns whether it reached its end and was not stopped
+  bool run() {
     const bool is_on_host = solver_.options().device.info().id.kind == runtime::BackendKind::host;
     if (given_.is_tuning && (is_on_host || given_.strategy != "fused")) {
       std::fputs(
@@ -77,7 +78,7 @@ class DgRun {
       solver_.load_checkpoint(given_.resume);
     }
     begin_time_ = solver_.time();
-    if (begin_time_ > given_.until) {
+    if (begin_time_ > given_.until && is_first()) {
       std::fprintf(stderr,
                    "rtcg: the checkpoint is of t = %.6g, after --until %.6g: no step is left\n",
                    begin_time_, given_.until);
@@ -91,18 +92,55 @@ class DgRun {
     catch_signals();
     while (solver_.time() < given_.until) {
       if (!run_to_next_output()) {
-        stop();
+        save_what_there_is();
+        return false;
       }
     }
     progress_.clear();
     if (given_.every <= 0) {
       files_.write(*on_, solver_.state(), solver_.time(), std::nullopt);
     }
-    given_.output.as_json ? print_json() : print_text();
-    warn_of_growth();
+    // of all ranks, so that all compute them
+    energy_ = solver_.energy();
+    error_ = problem_.is_exact ? error() : 0;
+    if (is_first()) {
+      given_.output.as_json ? print_json() : print_text();
+      warn_of_growth();
+    }
+    return true;
   }
 
  private:
+  DgRun(const DgOptions& given, const std::optional<distributed::Group>& group,
+        const dg::Mesh& mesh)
+      : given_(given),
+        on_(group ? dg::distribute(mesh, given.order, *group)
+                  : std::make_shared<const dg::Discretization>(dg::discretize(mesh, given.order))),
+        problem_(dg_problem(given, mesh)),
+        files_(given, problem_.system.fields, mesh),
+        solver_(problem_.system, on_, dg::data_of_rank(problem_.data, *on_),
+                options_of(given, group)) {}
+
+  static dg::SolverOptions options_of(const DgOptions& given,
+                                      const std::optional<distributed::Group>& group) {
+    dg::SolverOptions options = dg_solver_options(given);
+    if (group) {
+      options.device = group->device();
+    }
+    return options;
+  }
+  [[nodiscard]] bool is_first() const { return !on_->group || on_->group->is_first(); }
+  [[nodiscard]] std::size_t element_count() const {
+    return on_->part ? on_->part->whole_elements : on_->element_count();
+  }
+  [[nodiscard]] std::string device_text() const {
+    const std::string name = solver_.options().device.info().name;
+    const int ranks = on_->group ? on_->group->size() : 1;
+    return ranks == 1 ? name
+                      : fmt::format("{} ranks ({}), the first on {}", ranks,
+                                    on_->group->transport(), name);
+  }
+
   // A file a step is the most that makes sense; any number of them would fit into less.
   void check_steps() const {
     if (solver_.time() >= given_.until) {
@@ -135,9 +173,11 @@ class DgRun {
         given_.every > 0 ? std::min(given_.until, number * given_.every) : given_.until;
     dg::RunOptions options;
     options.report_seconds = 1;
-    options.report = [this](const dg::Progress& progress) {
-      progress_.show(progress_text(progress));
-    };
+    if (is_first()) {
+      options.report = [this](const dg::Progress& progress) {
+        progress_.show(progress_text(progress));
+      };
+    }
     options.most_steps = given_.most_steps;
     options.is_stopped = [] { return caught_signal != 0; };
     const auto begin = std::chrono::steady_clock::now();
@@ -152,24 +192,21 @@ class DgRun {
     return is_there;
   }
 
-  // Keeps what there is, then ends as a program does that gets the signal.
-  [[noreturn]] void stop() {
+  void save_what_there_is() {
     const std::string path =
         given_.checkpoint.empty() ? given_.equation + ".checkpoint" : given_.checkpoint;
     solver_.save_checkpoint(path);
     progress_.clear();
-    std::fprintf(stderr, "rtcg: stopped at t = %.6g after %s; --resume %s continues\n",
-                 solver_.time(), counted(static_cast<std::size_t>(solver_.steps()), "step").c_str(),
-                 path.c_str());
-    std::fflush(nullptr);
-    std::signal(caught_signal, SIG_DFL);
-    std::raise(caught_signal);
-    std::_Exit(128 + caught_signal);
+    if (is_first()) {
+      std::fprintf(
+          stderr, "rtcg: stopped at t = %.6g after %s; --resume %s continues\n", solver_.time(),
+          counted(static_cast<std::size_t>(solver_.steps()), "step").c_str(), path.c_str());
+      std::fflush(nullptr);
+    }
   }
 
   [[nodiscard]] double unknowns() const {
-    return static_cast<double>(problem_.system.fields.size() * on_->element_count() *
-                               on_->node_count());
+    return static_cast<double>(problem_.system.fields.size() * element_count() * on_->node_count());
   }
   [[nodiscard]] long long steps_done() const { return solver_.steps() - begin_steps_; }
   // Unknowns that a stage processes per second, in 10^9.
@@ -182,7 +219,7 @@ class DgRun {
 
   // No shipped equation gains energy, except Euler's, whose energy is not a sum of squares.
   void warn_of_growth() const {
-    const double growth = solver_.energy() / energy_before_;
+    const double growth = energy_ / energy_before_;
     if (growth > 2 && given_.equation != "euler") {
       std::fprintf(stderr,
                    "rtcg: the energy grew by a factor of %.3g, so the run is unstable: a smaller "
@@ -194,19 +231,20 @@ class DgRun {
   void print_json() const {
     nlohmann::ordered_json json = {{"equation", given_.equation},
                                    {"device", solver_.options().device.info().name},
+                                   {"ranks", on_->group ? on_->group->size() : 1},
                                    {"dtype", given_.dtype},
                                    {"order", given_.order},
-                                   {"elements", on_->element_count()},
+                                   {"elements", element_count()},
                                    {"unknowns", static_cast<long long>(unknowns())},
                                    {"begin", begin_time_},
                                    {"time", solver_.time()},
                                    {"steps", steps_done()},
                                    {"energy_before", energy_before_},
-                                   {"energy", solver_.energy()},
+                                   {"energy", energy_},
                                    {"seconds", seconds_},
                                    {"gdofs", speed()}};
     if (problem_.is_exact) {
-      json["error"] = error();
+      json["error"] = error_;
     }
     json["files"] = files_.written();
     tools::print_json(json);
@@ -214,13 +252,13 @@ class DgRun {
 
   void print_text() const {
     std::printf("%s on %s of order %d, %.4g unknowns in %s on %s\n", given_.equation.c_str(),
-                counted(on_->element_count(), "element").c_str(), given_.order, unknowns(),
-                given_.dtype.c_str(), solver_.options().device.info().name.c_str());
+                counted(element_count(), "element").c_str(), given_.order, unknowns(),
+                given_.dtype.c_str(), device_text().c_str());
     std::printf("t = %.6g to %.6g, %s in %.3g s: %.3g GDOF/s\n", begin_time_, solver_.time(),
                 counted(static_cast<std::size_t>(steps_done()), "step").c_str(), seconds_, speed());
-    std::printf("energy %.10g, before %.10g\n", solver_.energy(), energy_before_);
+    std::printf("energy %.10g, before %.10g\n", energy_, energy_before_);
     if (problem_.is_exact) {
-      std::printf("error %.6e\n", error());
+      std::printf("error %.6e\n", error_);
     }
     for (const std::string& path : files_.written()) {
       std::printf("wrote %s\n", path.c_str());
@@ -236,11 +274,58 @@ class DgRun {
   double begin_time_ = 0;
   long long begin_steps_ = 0;
   double energy_before_ = 0;
+  double energy_ = 0;
+  double error_ = 0;
   double seconds_ = 0;
 };
 
+// Ends as a program does that gets the signal.
+[[noreturn]] void end_by_signal() {
+  std::signal(caught_signal, SIG_DFL);
+  std::raise(caught_signal);
+  std::_Exit(128 + caught_signal);
+}
+
+// ---- ranks --------------------------------------------------------------------------------------
+
+std::vector<runtime::Device> devices_of_ranks(const DgOptions& given) {
+  return given.devices.empty()
+             ? std::vector<runtime::Device>(static_cast<std::size_t>(given.ranks), dg_device(given))
+             : distributed::devices_of(given.devices);
+}
+
 void run(const DgOptions& given) {
-  given.equation == "poisson" ? run_poisson(given) : DgRun(given).run();
+  if (given.equation == "poisson") {
+    run_poisson(given);
+    return;
+  }
+  bool has_ended = true;
+  const distributed::GroupOptions options{.timeout_seconds = given.rank_timeout};
+  if (given.is_mpi) {
+    distributed::MpiOptions mpi{.group = options};
+    if (given.device != "best") {
+      mpi.device = dg_device(given);
+    }
+    distributed::run_mpi(
+        [&](const distributed::Group& group) {
+          has_ended = DgRun(given, distributed::with_nccl_if_found(group)).run();
+        },
+        mpi);
+  } else if (given.ranks > 1 || !given.devices.empty()) {
+    distributed::run_ranks(
+        devices_of_ranks(given),
+        [&](const distributed::Group& group) {
+          if (!DgRun(given, group).run() && group.is_first()) {
+            has_ended = false;
+          }
+        },
+        options);
+  } else {
+    has_ended = DgRun(given).run();
+  }
+  if (!has_ended) {
+    end_by_signal();
+  }
 }
 
 // ---- which options an equation uses -------------------------------------------------------------
@@ -248,8 +333,9 @@ void run(const DgOptions& given) {
 // Options that mean nothing to an equation.
 std::vector<std::string> unused_options(const std::string& equation) {
   if (equation == "poisson") {
-    return {"--until",    "--cfl",        "--flux",   "--start",     "--every",
-            "--boundary", "--checkpoint", "--resume", "--most-steps"};
+    return {"--until",    "--cfl",        "--flux",        "--start",      "--every",
+            "--boundary", "--checkpoint", "--resume",      "--most-steps", "--devices",
+            "--ranks",    "--mpi",        "--rank-timeout"};
   }
   std::vector<std::string> unused = {"--method", "--preconditioner", "--contrast"};
   if (equation == "burgers" || equation == "euler") {
@@ -293,6 +379,14 @@ void check_options(const CLI::App& command, const DgOptions& given) {
                          fmt::format("{} has no effect without {}", name, what));
     }
   };
+  const bool has_ranks = given.is_mpi || given.ranks > 1 || !given.devices.empty();
+  if (int{given.is_mpi} + int{given.ranks > 1} + int{!given.devices.empty()} > 1 ||
+      (!given.devices.empty() && given.device != "best")) {
+    throw InvalidInput("tools.dg.bad_ranks",
+                       "--mpi, --devices and --ranks each say what the ranks are: give one of "
+                       "them, and --device with --ranks or --mpi only");
+  }
+  needs("--rank-timeout", has_ranks, "--devices, --ranks or --mpi");
   needs("--split-singles", given.dtype == "f32", "--dtype f32");
   needs("--straight", !given.vtu.empty(), "--vtu");
   needs("--field", !given.picture.empty(), "--picture");
@@ -391,6 +485,16 @@ void add_run_options(CLI::App& command, DgOptions& given) {
                    "Write straight VTU cells, which every program reads");
   command.add_option("--field", given.field, "Field of pictures, such as ez");
   command.add_option("--slice", given.slice, "Plane of pictures: z=0.5");
+  command.add_option("--devices", given.devices,
+                     "Solve on several devices, each with a rank: cuda:0,cuda:1");
+  command.add_option("--ranks", given.ranks, "Solve by that many ranks on one device")
+      ->check(why_not_positive)
+      ->capture_default_str();
+  command.add_flag("--mpi", given.is_mpi, "Solve by the ranks that mpirun started");
+  command
+      .add_option("--rank-timeout", given.rank_timeout, "Seconds that a rank waits for another one")
+      ->check(why_not_positive)
+      ->capture_default_str();
   command.add_option("--checkpoint,-c", given.checkpoint,
                      "Save the run to this file; Ctrl-C saves it in any case");
   command.add_option("--resume,-r", given.resume, "Continue from a checkpoint");

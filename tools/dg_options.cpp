@@ -10,6 +10,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/mesh/partition.h"
 #include "rtcg/dg/mesh/read_gmsh.h"
+#include "rtcg/dg/operators/distribute.h"
 #include "rtcg/dg/output/write_file.h"
 #include "rtcg/dg/output/write_vtu.h"
 #include "tools/draw/picture.h"
@@ -117,13 +118,17 @@ dg::Problem dg_problem(const DgOptions& given, const dg::Mesh& mesh) {
   return dg::make_problem(given.equation, mesh, options);
 }
 
+runtime::Device dg_device(const DgOptions& given) {
+  // without a GPU the host: what a CPU does through OpenCL it does faster as C
+  return given.device != "best" ? runtime::Device::find(given.device)
+         : runtime::why_no_devices(runtime::BackendKind::cuda).empty()
+             ? runtime::Device::find("cuda:0")
+             : runtime::Device::host();
+}
+
 dg::SolverOptions dg_solver_options(const DgOptions& given) {
   dg::SolverOptions options;
-  // without a GPU the host: what a CPU does through OpenCL it does faster as C
-  options.device = given.device != "best" ? runtime::Device::find(given.device)
-                   : runtime::why_no_devices(runtime::BackendKind::cuda).empty()
-                       ? runtime::Device::find("cuda:0")
-                       : runtime::Device::host();
+  options.device = dg_device(given);
   options.precision = given.dtype == "f32" ? dg::Precision::single : dg::Precision::double_;
   options.strategy = given.strategy == "split" ? dg::Strategy::split
                      : given.strategy == "two" ? dg::Strategy::two_kernels
@@ -262,12 +267,37 @@ void DgFiles::write_vtu(const dg::Discretization& on, const dg::State& state, do
                       {first, first + static_cast<std::ptrdiff_t>(count * points)}});
     i += count;
   }
-  const auto file_of = [&](int each) { return fmt::format("{}_{:04}.vtu", given_.equation, each); };
+  const bool has_ranks = on.group && on.group->size() > 1;
+  const auto file_of = [&](int each) {
+    return fmt::format("{}_{:04}.{}", given_.equation, each, has_ranks ? "pvtu" : "vtu");
+  };
   const std::string folder = given_.vtu + (given_.vtu.ends_with("/") ? "" : "/");
   dg::VtuOptions options;
   options.high_order = !given_.has_straight_cells;
   options.single_precision = given_.dtype == "f32";
-  dg::write_vtu(folder + file_of(number), on.mesh, on.element, fields, {}, options);
+  if (!has_ranks) {
+    dg::write_vtu(folder + file_of(number), on.mesh, on.element, fields, {}, options);
+  } else {
+    const auto piece_of = [&](std::size_t rank) {
+      return fmt::format("{}_{:04}_rank{}.vtu", given_.equation, number, rank);
+    };
+    const std::byte has_elements{on.element_count() > 0};
+    if (on.element_count() > 0) {
+      dg::write_vtu(folder + piece_of(static_cast<std::size_t>(on.group->rank())), on.mesh,
+                    on.element, fields, {}, options);
+    }
+    const auto ranks = on.group->gather(std::span<const std::byte, 1>(&has_elements, 1));
+    if (!on.group->is_first()) {
+      return;
+    }
+    std::vector<std::string> pieces;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (ranks[rank][0] != std::byte{0}) {
+        pieces.push_back(piece_of(rank));
+      }
+    }
+    dg::write_pvtu(folder + file_of(number), pieces, fields, {}, options);
+  }
   times_[number] = time;
   if (given_.every > 0) {
     // those of a run that this one goes on with
@@ -289,8 +319,15 @@ void DgFiles::write_vtu(const dg::Discretization& on, const dg::State& state, do
   written_.push_back(folder + file_of(number));
 }
 
-void DgFiles::write_picture(const dg::Discretization& on, const dg::State& state, double time,
+void DgFiles::write_picture(const dg::Discretization& part, const dg::State& own, double time,
                             std::optional<int> number) {
+  const dg::State state = dg::gathered_state(part, own);
+  if (part.group && !part.group->is_first()) {
+    return;
+  }
+  const dg::Discretization whole =
+      part.part ? dg::discretize(dg_mesh(given_), given_.order) : dg::Discretization();
+  const dg::Discretization& on = part.part ? whole : part;
   SliceOptions options;
   options.field = field_;
   options.axis = axis_;

@@ -23,6 +23,10 @@ struct DgOptions {
   std::string ordering = "curve";
   int order = 3;
   std::string device = "best";
+  std::string devices;       ///< of ranks as threads; empty: `ranks` on `device`
+  int ranks = 1;             ///< as threads
+  bool is_mpi = false;       ///< ranks are processes
+  double rank_timeout = 60;  ///< seconds
   std::string dtype = "f64";
   std::string flux = "upwind";
   std::string method = "ip";            ///< of Poisson's equation
@@ -62,6 +66,8 @@ struct DgOptions {
 /// @throws InvalidInput  tools.dg.bad_boundary, and what make_problem throws
 [[nodiscard]] dg::Problem dg_problem(const DgOptions& given, const dg::Mesh& mesh);
 
+/// The device that `--device` means.
+[[nodiscard]] runtime::Device dg_device(const DgOptions& given);
 [[nodiscard]] dg::SolverOptions dg_solver_options(const DgOptions& given);
 
 /// The numbers of `1:4` or `1,2,8`, all positive.
@@ -86,6 +92,9 @@ class DgFiles {
   /// @throws InvalidInput  tools.dg.unknown_field, tools.dg.bad_slice, tools.dg.unwritable_folder
   DgFiles(const DgOptions& given, std::vector<std::string> fields, const dg::Mesh& mesh);
 
+  /// All ranks call it. Each writes its VTU file; the first one writes the series, and pictures of
+  /// the whole mesh.
+  ///
   /// @param number  of the state in a series; none: there is one only
   void write(const dg::Discretization& on, const dg::State& state, double time,
              std::optional<int> number);
@@ -93,7 +102,7 @@ class DgFiles {
 
  private:
   void write_vtu(const dg::Discretization& on, const dg::State& state, double time, int number);
-  void write_picture(const dg::Discretization& on, const dg::State& state, double time,
+  void write_picture(const dg::Discretization& part, const dg::State& own, double time,
                      std::optional<int> number);
 
   const DgOptions& given_;

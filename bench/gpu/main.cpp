@@ -42,7 +42,8 @@ const std::map<std::string, Section>& sections() {
       {"dg_maxwell", measure_dg_maxwell},
       {"dg_maxwell_search", measure_dg_maxwell_search},
       {"dg_maxwell_split", measure_dg_maxwell_split},
-      {"dg_tuning", measure_dg_tuning}};
+      {"dg_tuning", measure_dg_tuning},
+      {"scaling", measure_scaling}};
   return all;
 }
 

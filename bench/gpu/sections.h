@@ -47,7 +47,8 @@ void measure_histogram(runtime::Device device, Report& report);
 /// Fourier transforms of c64, in one dimension from 2^10 to 2^26, of 256^3, and of rows, against
 /// cuFFT.
 void measure_fft(runtime::Device device, Report& report);
-/// Products of sparse matrices with vectors against cuSPARSE: a stencil, rows by a power law, bands.
+/// Products of sparse matrices with vectors against cuSPARSE: a stencil, rows by a power law,
+/// bands.
 void measure_spmv(runtime::Device device, Report& report);
 /// 200 iterations of conjugate gradients on stencils against a textbook's with cuSPARSE and cuBLAS.
 void measure_cg(runtime::Device device, Report& report);
@@ -73,5 +74,10 @@ void measure_dg_maxwell_split(runtime::Device device, Report& report);
 /// How long it takes to make a solver of 60 million unknowns that searches for its kernel with
 /// nothing compiled or remembered, and one that finds both: order 4 or those in RTCG_DG_ORDERS.
 void measure_dg_tuning(runtime::Device device, Report& report);
+
+/// Maxwell's equations of order 4 on 1, 2, 4, ... GPUs, weak with 59 million unknowns each and
+/// strong with 59, 7.3 and 0.9 million for all, by peer copies and by NCCL where it is found; halos
+/// of 1 MB beside raw peer copies and NCCL's calls, an all_reduce of a scalar beside ncclAllReduce.
+void measure_scaling(runtime::Device device, Report& report);
 
 }  // namespace rtcg::bench

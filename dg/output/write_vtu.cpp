@@ -186,7 +186,8 @@ void add_cell_data(VtuText& text, const Mesh& mesh, std::size_t an_element,
   regions.resize(mesh.element_count());
   std::vector<std::int64_t> numbers;
   for (std::size_t element = 0; element < mesh.element_count(); ++element) {
-    numbers.push_back(static_cast<std::int64_t>(element));
+    numbers.push_back(mesh.places_in_whole.empty() ? static_cast<std::int64_t>(element)
+                                                   : mesh.places_in_whole[element]);
   }
   text.line("<CellData>");
   text.array("Int32", "region", 1, repeated(regions, an_element));
@@ -235,6 +236,34 @@ void write_vtu(const std::string& path, const Mesh& mesh, const ReferenceElement
   text.array("UInt8", "types", 1, cells.types);
   text.line("</Cells>\n</Piece>\n</UnstructuredGrid>");
   write_file(path, std::move(text).finished());
+}
+
+void write_pvtu(const std::string& path, const std::vector<std::string>& pieces,
+                const std::vector<NodalField>& fields,
+                const std::vector<ElementField>& element_fields, const VtuOptions& options) {
+  const char* real = options.single_precision ? "Float32" : "Float64";
+  const auto array = [](const char* type, const std::string& name, std::size_t components) {
+    return fmt::format("<PDataArray type=\"{}\" Name=\"{}\" NumberOfComponents=\"{}\"/>\n", type,
+                       escaped(name), components);
+  };
+  std::string text = fmt::format(
+      "<?xml version=\"1.0\"?>\n<VTKFile type=\"PUnstructuredGrid\" version=\"1.0\" "
+      "byte_order=\"{}\" header_type=\"UInt64\">\n<PUnstructuredGrid "
+      "GhostLevel=\"0\">\n<PPointData>\n",
+      std::endian::native == std::endian::little ? "LittleEndian" : "BigEndian");
+  for (const NodalField& field : fields) {
+    text += array(real, field.name, field.components == 2 ? 3 : field.components);
+  }
+  text +=
+      "</PPointData>\n<PCellData>\n" + array("Int32", "region", 1) + array("Int64", "element", 1);
+  for (const ElementField& field : element_fields) {
+    text += array(real, field.name, 1);
+  }
+  text += "</PCellData>\n<PPoints>\n" + array(real, "Points", 3) + "</PPoints>\n";
+  for (const std::string& piece : pieces) {
+    text += fmt::format("<Piece Source=\"{}\"/>\n", escaped(piece));
+  }
+  write_file(path, text + "</PUnstructuredGrid>\n</VTKFile>\n");
 }
 
 void write_pvd(const std::string& path, const std::vector<PvdStep>& steps) {

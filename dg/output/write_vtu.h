@@ -19,7 +19,8 @@ struct VtuOptions {
 /// Writes an unstructured grid for VTK and ParaView, with numbers in base64 at the end. Elements do
 /// not share points, so jumps between elements are kept. The points form a regular grid at which
 /// the polynomials are evaluated. Fields of two components get a third one, 0, because vectors have
-/// three. The cells carry `region`, the index into Mesh::regions or 0, and `element`.
+/// three. The cells carry `region`, the index into Mesh::regions or 0, and `element`,
+/// the number in the whole mesh.
 ///
 /// @param element  the nodes of the fields; of the dimension of the mesh
 /// @throws InvalidInput  dg.write_vtu.shape_mismatch: another dimension, or a wrong number of
@@ -30,6 +31,17 @@ void write_vtu(const std::string& path, const Mesh& mesh, const ReferenceElement
                const std::vector<NodalField>& fields,
                const std::vector<ElementField>& element_fields = {},
                const VtuOptions& options = {});
+
+/// Writes the file that makes one grid of those that ranks wrote for their parts of a mesh: VTK and
+/// ParaView open it like one file.
+///
+/// @param pieces  the ranks' files, as seen from the folder of this one; of ranks with elements
+/// @param fields, element_fields  as in the calls of write_vtu; their values are not used
+/// @throws InvalidInput  dg.write_file.unwritable_file
+void write_pvtu(const std::string& path, const std::vector<std::string>& pieces,
+                const std::vector<NodalField>& fields,
+                const std::vector<ElementField>& element_fields = {},
+                const VtuOptions& options = {});
 
 struct PvdStep {
   double time = 0;

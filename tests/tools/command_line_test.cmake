@@ -473,6 +473,25 @@ expect(0 "there is nothing to tune.*error 1.44" dg wave box:2 -N 1 -d host --tun
 expect(0 "error 1.44[0-9]+e-01" dg wave box:2 -N 1 -d host --strategy two)
 expect(0 "error 1.44[0-9]+e-01" dg wave box:2 -N 1 -d host --dtype f32 --split-singles)
 expect(1 "--split-singles has no effect without --dtype f32" dg wave box:2 --split-singles)
+
+# Ranks, whose results are those of one.
+execute_process(COMMAND ${RTCG} dg maxwell box:3 -N 2 -d host --until 0.1 --json OUTPUT_VARIABLE one_rank)
+string(REGEX MATCH "\"energy\": [0-9.e+-]+" energy "${one_rank}")
+expect(0 "${energy}" dg maxwell box:3 -N 2 -d host --until 0.1 --json --ranks 3)
+expect(0 "\"ranks\": 2.*${energy}" dg maxwell box:3 -N 2 --until 0.1 --json --devices host,host)
+expect(0 "3 ranks .threads., the first on.*wave_0000_rank1.vtu" dg wave box:3 -d host --ranks 3 --until 0.1
+  --vtu ranks_vtu -p ranks.png -c ranks.checkpoint)
+file(READ ranks_vtu/wave_0000.pvtu pieces)
+if(NOT pieces MATCHES "<Piece Source=\"wave_0000_rank0.vtu\"/>.*<Piece Source=\"wave_0000_rank2.vtu\"/>")
+  message(FATAL_ERROR "rtcg dg --ranks 3 --vtu wrote:\n${pieces}")
+endif()
+expect(0 "error" dg wave box:3 -d host --until 0.2 -r ranks.checkpoint)
+expect(1 "tools.dg.bad_ranks" dg wave box:3 --ranks 2 --mpi)
+expect(1 "tools.dg.bad_ranks" dg wave box:3 --devices host,host -d host)
+expect(1 "--rank-timeout has no effect without --devices" dg wave box:3 --rank-timeout 5)
+expect(1 "'poisson' does not use --ranks" dg poisson box:3 --ranks 2)
+expect(1 "runtime.device.not_found|runtime.device.bad_name" dg wave box:3 --devices host,cuda:77)
+
 expect(0 "the energy grew by a factor of [0-9.e+]+, so the run is unstable" dg wave box:4 -d host
   --cfl 100)
 expect(0 "error [1-9]\\.[0-9]+e-0[123]" dg burgers -d host)

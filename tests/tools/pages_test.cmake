@@ -85,7 +85,7 @@ function(run_block page kind block)
 endfunction()
 
 foreach(page README.md docs/tutorial.md docs/gallery.md docs/troubleshooting.md docs/kernel_files.md docs/tuning.md
-    docs/dg.md)
+    docs/dg.md docs/scaling.md)
   get_filename_component(name ${page} NAME_WE)
   set(folder ${WORK}/${name})
   file(REMOVE_RECURSE ${folder})

@@ -164,6 +164,44 @@ TEST(WriteVtu, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(WritePvtu, MakesOneGridOfTheFilesOfRanks) {
+  const ScratchFolder folder;
+  const std::string path = (folder.path() / "a.pvtu").string();
+  write_pvtu(path, {"a_rank0.vtu", "a_rank2.vtu"}, {{"e", 2, {}}, {"p", 1, {}}}, {{"q", {}}},
+             {.single_precision = true});
+  std::string text = testing::bytes_of(path);
+  text = text.substr(text.find("<PUnstructuredGrid "));
+  EXPECT_EQ(text, R"(<PUnstructuredGrid GhostLevel="0">
+<PPointData>
+<PDataArray type="Float32" Name="e" NumberOfComponents="3"/>
+<PDataArray type="Float32" Name="p" NumberOfComponents="1"/>
+</PPointData>
+<PCellData>
+<PDataArray type="Int32" Name="region" NumberOfComponents="1"/>
+<PDataArray type="Int64" Name="element" NumberOfComponents="1"/>
+<PDataArray type="Float32" Name="q" NumberOfComponents="1"/>
+</PCellData>
+<PPoints>
+<PDataArray type="Float32" Name="Points" NumberOfComponents="3"/>
+</PPoints>
+<Piece Source="a_rank0.vtu"/>
+<Piece Source="a_rank2.vtu"/>
+</PUnstructuredGrid>
+</VTKFile>
+)");
+}
+
+// The arrays of a piece are those that the file of all names, with the numbers of the whole mesh.
+TEST(WritePvtu, PiecesNumberElementsOfTheWholeMesh) {
+  const ScratchFolder folder;
+  const std::string path = (folder.path() / "a.vtu").string();
+  Mesh mesh = make_box_mesh(box(2, 1));
+  mesh.places_in_whole = {17, 4};
+  write_vtu(path, mesh, make_reference_element(2, 1), {});
+  const VtuFile file = read_vtu(path);
+  EXPECT_EQ(file.arrays.at("element").values, (std::vector<double>{17, 4}));
+}
+
 TEST(WritePvd, ListsTheFilesWithTheirTimes) {
   const ScratchFolder folder;
   const std::string path = (folder.path() / "a.pvd").string();
