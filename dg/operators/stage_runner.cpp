@@ -40,7 +40,9 @@ struct StageRunner::Impl {
         evaluators(evaluators_of(system, on.mesh)),
         shape(shape_of(evaluators, on)),
         elements(static_cast<std::int32_t>(on.element_count())),
-        interior(static_cast<std::int32_t>(on.part ? on.part->interior : on.element_count())),
+        // whole fours: ranges of elements then begin at addresses that prefetches take
+        interior(
+            static_cast<std::int32_t>((on.part ? on.part->interior : on.element_count()) / 4 * 4)),
         data_of_system(data),
         derivatives(volume_operators(system, on.element)),
         lift(surface_operator(system, on.element)) {

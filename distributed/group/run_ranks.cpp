@@ -96,6 +96,7 @@ class Hub {
     if (!failure_) {
       failure_ = {rank, reason};
     }
+    has_ended_[static_cast<std::size_t>(rank)] = true;
     changed_.notify_all();
   }
   void end(int rank) {
@@ -123,9 +124,8 @@ class Hub {
             const Condition& is_met) {
     Call& here = calls_[static_cast<std::size_t>(rank)];
     here = {std::string(call), awaited};
-    const auto is_over = [&] {
-      return is_met() || failure_ || has_ended_[static_cast<std::size_t>(awaited)];
-    };
+    // after a failure, too, a message of a rank that goes on may come: it ends when it asks others
+    const auto is_over = [&] { return is_met() || has_ended_[static_cast<std::size_t>(awaited)]; };
     const bool is_in_time =
         changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), is_over);
     if (!is_met()) {
