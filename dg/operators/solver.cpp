@@ -307,7 +307,8 @@ struct Solver::Impl {
   void report(const RunOptions& run, double seconds, long long steps_done) const {
     const State now = state();
     check_finite(now);
-    if (is_wanted(bool(run.report))) {
+    // one rank may report alone, all have to sum the energy
+    if (group.all_reduce(std::int64_t{run.report ? 1 : 0}, distributed::Operation::max) != 0) {
       const double energy_now = dg::energy(system, *on, data, now, time);
       if (!run.report) {
         return;
@@ -316,11 +317,6 @@ struct Solver::Impl {
           {time, plan.end, steps, plan.time_step, energy_now, seconds,
            seconds / static_cast<double>(steps_done) * static_cast<double>(plan.steps_left)});
     }
-  }
-
-  // What one of the ranks wants, all do.
-  [[nodiscard]] bool is_wanted(bool here) const {
-    return group.all_reduce(std::int64_t{here ? 1 : 0}, distributed::Operation::max) != 0;
   }
 
   bool run_until(double end, const RunOptions& run) {
@@ -342,10 +338,16 @@ struct Solver::Impl {
       if (plan.steps_left == 0) {
         time = end;
       }
-      const bool is_stopped = plan.steps_left > 0 && is_wanted(run.is_stopped && run.is_stopped());
+      const bool is_stopped_here = plan.steps_left > 0 && run.is_stopped && run.is_stopped();
       const bool is_report_due = (run.report_every > 0 && done % run.report_every == 0) ||
                                  (run.report_seconds > 0 && since(last_report) >= wait);
-      if (plan.steps_left == 0 || is_stopped || is_wanted(is_report_due)) {
+      // what one of the ranks wants, all do; a stop more than a report
+      const std::int64_t wanted = group.all_reduce(std::int64_t{is_stopped_here ? 2
+                                                                : is_report_due ? 1
+                                                                                : 0},
+                                                   distributed::Operation::max);
+      const bool is_stopped = wanted == 2;
+      if (plan.steps_left == 0 || wanted > 0) {
         const Clock::time_point report_begin = Clock::now();
         report(run, since(begin), done);
         wait = std::max(run.report_seconds, 10 * since(report_begin));
