@@ -68,6 +68,13 @@ class Memory {
         element_(has_vectors_ ? cgen::vector_of(real, 2) : real) {}
 
   [[nodiscard]] const cgen::Type& element() const { return element_; }
+  /// A table, which no kernel writes.
+  Expr add_table(KernelSignature& signature, const char* name) const {
+    return signature.add(
+        cgen::restrict_pointer_to(
+            cgen::in_space(cgen::AddressSpace::global, cgen::const_(element_))),
+        name);
+  }
   Expr add_parameter(KernelSignature& signature, const char* name, bool is_written) const {
     return signature.add_pointer(
         cgen::in_space(cgen::AddressSpace::global, is_written ? element_ : cgen::const_(element_)),
@@ -177,11 +184,11 @@ class LaunchCode {
     in_ = memory_.add_parameter(signature_, "in", false);
     out_ = memory_.add_parameter(signature_, "out", true);
     if (passes_.size() > 1) {
-      factors_ = memory_.add_parameter(signature_, "factors", false);
+      factors_ = memory_.add_table(signature_, "factors");
     }
     if (form_.has_twiddles) {
-      fine_ = memory_.add_parameter(signature_, "fine", false);
-      coarse_ = memory_.add_parameter(signature_, "coarse", false);
+      fine_ = memory_.add_table(signature_, "fine");
+      coarse_ = memory_.add_table(signature_, "coarse");
       fine_bits_ = signature_.add(cgen::i32, "fine_bits");
     }
     if (form_.has_tail) {
