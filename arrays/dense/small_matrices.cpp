@@ -1,0 +1,349 @@
+#include "rtcg/arrays/dense/small_matrices.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace rtcg::arrays::detail {
+namespace {
+
+/// The same operations for real and complex numbers, as C.
+std::string number_functions(DType dtype) {
+  const bool is_single = real_of(dtype) == DType::f32;
+  const std::string real = is_single ? "float" : "double";
+  if (!is_complex(dtype)) {
+    return fmt::format(R"({0} num_add({0} a, {0} b) {{ return a + b; }}
+{0} num_sub({0} a, {0} b) {{ return a - b; }}
+{0} num_mul({0} a, {0} b) {{ return a * b; }}
+{0} num_div({0} a, {0} b) {{ return a / b; }}
+{0} num_conj({0} a) {{ return a; }}
+{0} num_abs2({0} a) {{ return a * a; }}
+{0} num_size({0} a) {{ return a < 0 ? -a : a; }}
+{0} num_re({0} a) {{ return a; }}
+{0} num_im({0} a) {{ return 0 * a; }}
+{0} num_make({0} re, {0} im) {{ return re + 0 * im; }}
+)",
+                       real);
+  }
+  return fmt::format(R"({1} num_add({1} a, {1} b) {{ return {1}_add(a, b); }}
+{1} num_sub({1} a, {1} b) {{ return {1}_sub(a, b); }}
+{1} num_mul({1} a, {1} b) {{ return {1}_mul(a, b); }}
+{1} num_div({1} a, {1} b) {{ return {1}_div(a, b); }}
+{1} num_conj({1} a) {{ return {1}_conj(a); }}
+{0} num_abs2({1} a) {{ return a.re * a.re + a.im * a.im; }}
+{0} num_size({1} a) {{ return (a.re < 0 ? -a.re : a.re) + (a.im < 0 ? -a.im : a.im); }}
+{0} num_re({1} a) {{ return a.re; }}
+{0} num_im({1} a) {{ return a.im; }}
+{1} num_make({0} re, {0} im) {{ return {1}_make(re, im); }}
+)",
+                     real, is_single ? "complex64" : "complex128");
+}
+
+std::string with_types(std::string_view text, DType dtype) {
+  const bool is_single = real_of(dtype) == DType::f32;
+  const std::string real = is_single ? "float" : "double";
+  const std::string value = is_complex(dtype) ? (is_single ? "complex64" : "complex128") : real;
+  std::string result(text);
+  const auto replace = [&](std::string_view word, const std::string& type) {
+    for (std::size_t at = result.find(word); at != std::string::npos;
+         at = result.find(word, at + type.size())) {
+      result.replace(at, word.size(), type);
+    }
+  };
+  replace("VALUE", value);
+  replace("REAL", real);
+  return result;
+}
+
+/// The kernel of that name for elements of that type, made once.
+const ElementwiseKernel& small_kernel(const char* name, DType dtype, std::string_view arguments,
+                                      std::string_view text) {
+  using Key = std::pair<std::string, DType>;
+  static auto& mutex = *new std::mutex;
+  static auto& made = *new std::map<Key, ElementwiseKernel>;  // drivers may be unloaded first
+  const std::lock_guard lock(mutex);
+  const Key key(name, dtype);
+  auto found = made.find(key);
+  if (found == made.end()) {
+    found =
+        made.emplace(key, ElementwiseKernel(with_types(arguments, dtype), with_types(text, dtype),
+                                            {.preamble = number_functions(dtype), .name = name}))
+            .first;
+  }
+  return found->second;
+}
+
+// Element e of matrix i is at e * ae + i * ai, those of others likewise.
+
+constexpr std::string_view lu_text = R"(
+  int bad = 0;
+  for (int k = 0; k < order; ++k) {
+    int pivot = k;
+    REAL best = num_size(a[(k * order + k) * ae + i * ai]);
+    for (int row = k + 1; row < order; ++row) {
+      const REAL size = num_size(a[(row * order + k) * ae + i * ai]);
+      if (size > best) {
+        best = size;
+        pivot = row;
+      }
+    }
+    pivots[k * pe + i * pi] = pivot;
+    if (!(best > 0)) {
+      if (bad == 0) bad = k + 1;
+      continue;
+    }
+    for (int column = 0; pivot != k && column < order; ++column) {
+      const VALUE kept = a[(k * order + column) * ae + i * ai];
+      a[(k * order + column) * ae + i * ai] = a[(pivot * order + column) * ae + i * ai];
+      a[(pivot * order + column) * ae + i * ai] = kept;
+    }
+    const VALUE diagonal = a[(k * order + k) * ae + i * ai];
+    for (int row = k + 1; row < order; ++row) {
+      const VALUE factor = num_div(a[(row * order + k) * ae + i * ai], diagonal);
+      a[(row * order + k) * ae + i * ai] = factor;
+      for (int column = k + 1; column < order; ++column) {
+        a[(row * order + column) * ae + i * ai] =
+            num_sub(a[(row * order + column) * ae + i * ai],
+                    num_mul(factor, a[(k * order + column) * ae + i * ai]));
+      }
+    }
+  }
+  info[i] = bad;
+)";
+
+constexpr std::string_view solve_text = R"(
+  for (int column = 0; column < columns; ++column) {
+    for (int row = 0; row < order; ++row) {
+      const int pivot = pivots[row * pe + i * pi];
+      const VALUE kept = b[(pivot * columns + column) * be + i * bi];
+      b[(pivot * columns + column) * be + i * bi] = b[(row * columns + column) * be + i * bi];
+      VALUE sum = kept;
+      for (int k = 0; k < row; ++k) {
+        sum = num_sub(sum, num_mul(a[(row * order + k) * ae + i * ai],
+                                   b[(k * columns + column) * be + i * bi]));
+      }
+      b[(row * columns + column) * be + i * bi] = sum;
+    }
+    for (int row = order - 1; row >= 0; --row) {
+      VALUE sum = b[(row * columns + column) * be + i * bi];
+      for (int k = row + 1; k < order; ++k) {
+        sum = num_sub(sum, num_mul(a[(row * order + k) * ae + i * ai],
+                                   b[(k * columns + column) * be + i * bi]));
+      }
+      b[(row * columns + column) * be + i * bi] =
+          num_div(sum, a[(row * order + row) * ae + i * ai]);
+    }
+  }
+)";
+
+constexpr std::string_view determinant_text = R"(
+  VALUE product = num_make(1, 0);
+  for (int k = 0; k < order; ++k) {
+    product = num_mul(product, a[(k * order + k) * ae + i * ai]);
+    if (pivots[k * pe + i * pi] != k) product = num_sub(num_make(0, 0), product);
+  }
+  result[i] = product;
+)";
+
+constexpr std::string_view cholesky_text = R"(
+  int bad = 0;
+  for (int k = 0; k < order; ++k) {
+    REAL square = num_re(a[(k * order + k) * ae + i * ai]);
+    for (int column = 0; column < k; ++column) {
+      square -= num_abs2(a[(k * order + column) * ae + i * ai]);
+    }
+    if (!(square > 0)) {
+      if (bad == 0) bad = k + 1;
+    }
+    const REAL root = sqrt(square);
+    a[(k * order + k) * ae + i * ai] = num_make(root, 0);
+    for (int row = k + 1; row < order; ++row) {
+      VALUE sum = a[(row * order + k) * ae + i * ai];
+      for (int column = 0; column < k; ++column) {
+        sum = num_sub(sum, num_mul(a[(row * order + column) * ae + i * ai],
+                                   num_conj(a[(k * order + column) * ae + i * ai])));
+      }
+      a[(row * order + k) * ae + i * ai] = num_div(sum, num_make(root, 0));
+      a[(k * order + row) * ae + i * ai] = num_make(0, 0);
+    }
+  }
+  info[i] = bad;
+)";
+
+// The signs are those of LAPACK's reflections, so that R is the same.
+constexpr std::string_view qr_text = R"(
+  const int least = rows < columns ? rows : columns;
+  for (int k = 0; k < least; ++k) {
+    REAL below = 0;
+    for (int row = k + 1; row < rows; ++row) below += num_abs2(a[(row * columns + k) * ae + i * ai]);
+    const VALUE alpha = a[(k * columns + k) * ae + i * ai];
+    if (below == 0 && num_im(alpha) == 0) {
+      work[k * we + i * wi] = num_make(0, 0);
+      continue;
+    }
+    const REAL norm = sqrt(num_abs2(alpha) + below);
+    const REAL beta = num_re(alpha) > 0 ? -norm : norm;
+    const VALUE tau = num_make((beta - num_re(alpha)) / beta, -num_im(alpha) / beta);
+    const VALUE scale = num_sub(alpha, num_make(beta, 0));
+    for (int row = k + 1; row < rows; ++row) {
+      a[(row * columns + k) * ae + i * ai] = num_div(a[(row * columns + k) * ae + i * ai], scale);
+    }
+    a[(k * columns + k) * ae + i * ai] = num_make(beta, 0);
+    work[k * we + i * wi] = tau;
+    for (int column = k + 1; column < columns; ++column) {
+      VALUE sum = a[(k * columns + column) * ae + i * ai];
+      for (int row = k + 1; row < rows; ++row) {
+        sum = num_add(sum, num_mul(num_conj(a[(row * columns + k) * ae + i * ai]),
+                                   a[(row * columns + column) * ae + i * ai]));
+      }
+      sum = num_mul(num_conj(tau), sum);
+      a[(k * columns + column) * ae + i * ai] =
+          num_sub(a[(k * columns + column) * ae + i * ai], sum);
+      for (int row = k + 1; row < rows; ++row) {
+        a[(row * columns + column) * ae + i * ai] =
+            num_sub(a[(row * columns + column) * ae + i * ai],
+                    num_mul(a[(row * columns + k) * ae + i * ai], sum));
+      }
+    }
+  }
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < least; ++column) {
+      q[(row * least + column) * qe + i * qi] = num_make(row == column ? 1 : 0, 0);
+    }
+  }
+  for (int k = least - 1; k >= 0; --k) {
+    for (int column = k; column < least; ++column) {
+      VALUE sum = q[(k * least + column) * qe + i * qi];
+      for (int row = k + 1; row < rows; ++row) {
+        sum = num_add(sum, num_mul(num_conj(a[(row * columns + k) * ae + i * ai]),
+                                   q[(row * least + column) * qe + i * qi]));
+      }
+      sum = num_mul(work[k * we + i * wi], sum);
+      q[(k * least + column) * qe + i * qi] =
+          num_sub(q[(k * least + column) * qe + i * qi], sum);
+      for (int row = k + 1; row < rows; ++row) {
+        q[(row * least + column) * qe + i * qi] =
+            num_sub(q[(row * least + column) * qe + i * qi],
+                    num_mul(a[(row * columns + k) * ae + i * ai], sum));
+      }
+    }
+  }
+  for (int row = 1; row < rows; ++row) {
+    for (int column = 0; column < row && column < columns; ++column) {
+      a[(row * columns + column) * ae + i * ai] = num_make(0, 0);
+    }
+  }
+)";
+
+const ElementwiseKernel& lu_kernel(DType dtype) {
+  return small_kernel(
+      "factor_lu", dtype,
+      "VALUE *a, int *pivots, int *info, long ae, long ai, long pe, long pi, int order", lu_text);
+}
+
+const ElementwiseKernel& solve_kernel(DType dtype) {
+  return small_kernel("solve_lu", dtype,
+                      "const VALUE *a, const int *pivots, VALUE *b, long ae, long ai, long pe, "
+                      "long pi, long be, long bi, int order, int columns",
+                      solve_text);
+}
+
+const ElementwiseKernel& determinant_kernel(DType dtype) {
+  return small_kernel("multiply_pivots", dtype,
+                      "const VALUE *a, const int *pivots, VALUE *result, long ae, long ai, "
+                      "long pe, long pi, int order",
+                      determinant_text);
+}
+
+const ElementwiseKernel& cholesky_kernel(DType dtype) {
+  return small_kernel("factor_cholesky", dtype, "VALUE *a, int *info, long ae, long ai, int order",
+                      cholesky_text);
+}
+
+const ElementwiseKernel& qr_kernel(DType dtype) {
+  return small_kernel("factor_qr", dtype,
+                      "VALUE *a, VALUE *q, VALUE *work, long ae, long ai, long qe, long qi, "
+                      "long we, long wi, int rows, int columns",
+                      qr_text);
+}
+
+ElementwiseLaunch over_matrices(const SmallMatrices& a) {
+  return {Slice{0, a.count()}, a.values().stream()};
+}
+
+}  // namespace
+
+SmallMatrices::SmallMatrices(DType dtype, std::int64_t count, std::int64_t rows,
+                             std::int64_t columns, runtime::StreamRef stream)
+    : has_neighbours_(stream.device().info().id.kind != runtime::BackendKind::host),
+      count_(count),
+      rows_(rows),
+      columns_(columns),
+      values_(dtype,
+              has_neighbours_ ? Extents{rows, columns, count} : Extents{count, rows, columns},
+              stream) {}
+
+SmallMatrices::SmallMatrices(const AnyArray& matrices, runtime::StreamRef stream)
+    : SmallMatrices(matrices.dtype(), matrices.shape()[0], matrices.shape()[1], matrices.shape()[2],
+                    stream) {
+  this->matrices().assign(matrices);
+}
+
+std::int64_t SmallMatrices::element_step() const {
+  return has_neighbours_ ? count_ : 1;
+}
+
+std::int64_t SmallMatrices::matrix_step() const {
+  return has_neighbours_ ? 1 : rows_ * columns_;
+}
+
+AnyArray SmallMatrices::matrices() const {
+  return has_neighbours_ ? values_.transposed({2, 0, 1}) : values_;
+}
+
+void factor_lu(const SmallMatrices& a, const SmallMatrices& pivots, const AnyArray& info) {
+  lu_kernel(a.values().dtype())
+      .run({a.values(), pivots.values(), info, a.element_step(), a.matrix_step(),
+            pivots.element_step(), pivots.matrix_step(), a.rows()},
+           over_matrices(a));
+}
+
+void solve_lu(const SmallMatrices& lu, const SmallMatrices& pivots, const SmallMatrices& b) {
+  solve_kernel(lu.values().dtype())
+      .run({lu.values(), pivots.values(), b.values(), lu.element_step(), lu.matrix_step(),
+            pivots.element_step(), pivots.matrix_step(), b.element_step(), b.matrix_step(),
+            lu.rows(), b.columns()},
+           over_matrices(lu));
+}
+
+void multiply_pivots(const SmallMatrices& lu, const SmallMatrices& pivots, const AnyArray& result) {
+  determinant_kernel(lu.values().dtype())
+      .run({lu.values(), pivots.values(), result, lu.element_step(), lu.matrix_step(),
+            pivots.element_step(), pivots.matrix_step(), lu.rows()},
+           over_matrices(lu));
+}
+
+void factor_cholesky(const SmallMatrices& a, const AnyArray& info) {
+  cholesky_kernel(a.values().dtype())
+      .run({a.values(), info, a.element_step(), a.matrix_step(), a.rows()}, over_matrices(a));
+}
+
+void factor_qr(const SmallMatrices& a, const SmallMatrices& q, const SmallMatrices& work) {
+  qr_kernel(a.values().dtype())
+      .run({a.values(), q.values(), work.values(), a.element_step(), a.matrix_step(),
+            q.element_step(), q.matrix_step(), work.element_step(), work.matrix_step(), a.rows(),
+            a.columns()},
+           over_matrices(a));
+}
+
+std::vector<ElementwiseKernel> small_matrix_kernels(DType dtype) {
+  return {lu_kernel(dtype), solve_kernel(dtype), determinant_kernel(dtype), cholesky_kernel(dtype),
+          qr_kernel(dtype)};
+}
+
+}  // namespace rtcg::arrays::detail
