@@ -477,11 +477,14 @@ expect(1 "--split-singles has no effect without --dtype f32" dg wave box:2 --spl
 # Ranks, whose results are those of one.
 execute_process(COMMAND ${RTCG} dg maxwell box:3 -N 2 -d host --until 0.1 --json OUTPUT_VARIABLE one_rank)
 string(REGEX MATCH "\"energy\": [0-9.e+-]+" energy "${one_rank}")
+if(energy STREQUAL "")
+  message(FATAL_ERROR "rtcg dg maxwell --json printed:\n${one_rank}")
+endif()
 expect(0 "${energy}" dg maxwell box:3 -N 2 -d host --until 0.1 --json --ranks 3)
 expect(0 "\"ranks\": 2.*${energy}" dg maxwell box:3 -N 2 --until 0.1 --json --devices host,host)
-expect(0 "3 ranks .threads., the first on.*wave_0000_rank1.vtu" dg wave box:3 -d host --ranks 3 --until 0.1
+expect(0 "3 ranks .threads., the first on.*wrote ranks_vtu/wave_0000.pvtu" dg wave box:3 -d host --ranks 3 --until 0.1
   --vtu ranks_vtu -p ranks.png -c ranks.checkpoint)
-file(READ ranks_vtu/wave_0000.pvtu pieces)
+file(READ ${WORK}/ranks_vtu/wave_0000.pvtu pieces)
 if(NOT pieces MATCHES "<Piece Source=\"wave_0000_rank0.vtu\"/>.*<Piece Source=\"wave_0000_rank2.vtu\"/>")
   message(FATAL_ERROR "rtcg dg --ranks 3 --vtu wrote:\n${pieces}")
 endif()
