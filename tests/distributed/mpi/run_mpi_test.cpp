@@ -85,11 +85,11 @@ TEST(RunMpi, GivesWhatThreadsGive) {
 }
 
 TEST(RunMpi, RunsOneProcessWithoutALauncher) {
-  if (launchers().empty()) {
-    EXPECT_ERROR("distributed.mpi.not_found", mpi_group());
+  const Ran found = run(std::string(RTCG_RANKS_PROGRAM) + " calls");
+  if (launchers().empty() && found.status != 0) {  // there is no library either
+    EXPECT_NE(found.output.find("distributed.mpi.not_found"), std::string::npos) << found.output;
     return;
   }
-  const Ran found = run(std::string(RTCG_RANKS_PROGRAM) + " calls");
   EXPECT_EQ(found.status, 0) << found.output;
   EXPECT_EQ(sorted_lines(found.output, "rank 0 of 1").size(), 1U) << found.output;
 }
