@@ -69,6 +69,18 @@ std::string host_pair_helper(Needs& needs, Dialect dialect, const Type& type, bo
   return name;
 }
 
+/// fmin and fmax, inline: the libraries' are calls, which keep compilers from vectorising. A number
+/// wins over what is not one.
+std::string host_float_helper(Needs& needs, Dialect dialect, bool is_single, bool is_min) {
+  const std::string name =
+      fmt::format("rtcg_{}_{}", is_min ? "min" : "max", is_single ? "f32" : "f64");
+  needs.helper(name,
+               fmt::format("{0}{1} {2}({1} a, {1} b) {{\n  return a {3} b || b != b ? a : b;\n}}\n",
+                           helper_prefix(dialect), is_single ? "float" : "double", name,
+                           is_min ? "<" : ">"));
+  return name;
+}
+
 Expr lower_arithmetic(const Expr& tree, const IntrinsicCall& node, Dialect dialect, Needs& needs) {
   const Type result = value_type(tree.type());
   if (is<Complex>(value_type(node.arguments[0].type()))) {
@@ -85,10 +97,16 @@ Expr lower_arithmetic(const Expr& tree, const IntrinsicCall& node, Dialect diale
     for (const Expr& argument : node.arguments) {
       arguments.push_back(converted(argument, working));
     }
+    const bool is_single = scalar_kind(working) == ScalarKind::f32;
+    if (is_host(dialect) && node.intrinsic != Intrinsic::abs) {
+      const std::string helper =
+          host_float_helper(needs, dialect, is_single, node.intrinsic == Intrinsic::min);
+      return converted(plain_call(helper, std::move(arguments), working, tree.where()), result);
+    }
     if (is_host(dialect)) {
       needs.includes.insert(dialect == Dialect::c ? "math.h" : "cmath");
     }
-    const bool has_suffix = dialect != Dialect::opencl && scalar_kind(working) == ScalarKind::f32;
+    const bool has_suffix = dialect != Dialect::opencl && is_single;
     return converted(plain_call(std::string(name) + (has_suffix ? "f" : ""), std::move(arguments),
                                 working, tree.where()),
                      result);

@@ -58,6 +58,9 @@ TEST(Lower, PicksIntegerFunctionsByWidthAndSign) {
   EXPECT_EQ(text_of(call(Intrinsic::min, {i, 3}), Dialect::cuda), "min(i, 3)");
   EXPECT_EQ(text_of(call(Intrinsic::min, {i, 3}), Dialect::c), "rtcg_min_i32(i, 3)");
   EXPECT_EQ(text_of(call(Intrinsic::max, {u, i}), Dialect::opencl), "max(u, (ulong)i)");
+  const Expr x = variable("x", f32);
+  EXPECT_EQ(text_of(call(Intrinsic::max, {x, 0.5F}), Dialect::cuda), "fmaxf(x, 0.5f)");
+  EXPECT_EQ(text_of(call(Intrinsic::max, {x, 0.5F}), Dialect::c), "rtcg_max_f32(x, 0.5f)");
   EXPECT_EQ(text_of(call(Intrinsic::abs, {u}), Dialect::cuda), "u");
   EXPECT_EQ(text_of(call(Intrinsic::abs, {i}), Dialect::opencl), "(int)abs(i)");
   EXPECT_EQ(text_of(call(Intrinsic::popcount, {u}), Dialect::cuda), "(int)__popcll(u)");
