@@ -109,8 +109,9 @@ std::vector<std::string> default_flags(const CompileRequest& request) {
   }
   flags.push_back("-march=" + (request.target == "host" ? std::string("native") : request.target));
   // Nobody reads the flags of floating-point exceptions. With AVX-512 gcc 12 and 13 keep arithmetic
-  // that may trap to the lanes of its branch, and mistake the lanes.
-  flags.insert(flags.end(), {"-fopenmp", "-fPIC", "-fno-trapping-math"});
+  // that may trap to the lanes of its branch, and mistake the lanes. Nor does anybody read errno,
+  // for which a square root is a call and no instruction of vectors.
+  flags.insert(flags.end(), {"-fopenmp", "-fPIC", "-fno-trapping-math", "-fno-math-errno"});
   if (options.language == HostLanguage::cpp) {
     flags.push_back("-std=c++20");
   } else {
