@@ -253,12 +253,13 @@ class GuardPlacement {
   GuardedTree loop(const LoopNode& loop, const ContextRef& context) {
     const Kernel& kernel = launch_.kernel;
     // the bounds cover all statements within, so they mention only inames that all share; with a
-    // barrier within, they are the same for all threads
+    // barrier or loops over the threads within, they are the same for all threads
     const NameSet shared = shared_inames(kernel, loop.body);
-    const bool has_barrier = contains_barrier(LoopTreeNode{loop});
+    const bool is_of_all = contains_barrier(LoopTreeNode{loop}) ||
+                           (!launch_.thread_loops.empty() && !context->in_threads);
     std::vector<std::string> unknown;
     for (const std::string& iname : all_inames(kernel)) {
-      const bool is_divergent = has_barrier && tag_of(kernel, iname).kind == AxisKind::block;
+      const bool is_divergent = is_of_all && tag_of(kernel, iname).kind == AxisKind::block;
       if (context->known.count(iname) == 0 || is_divergent || shared.count(iname) == 0) {
         unknown.push_back(iname);
       }

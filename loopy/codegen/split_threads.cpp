@@ -1,5 +1,7 @@
 #include "rtcg/loopy/codegen/split_threads.h"
 
+#include <algorithm>
+
 namespace rtcg::loopy {
 namespace {
 
@@ -15,10 +17,28 @@ void add_segments(const StatementFacts& facts, const LoopTree& nodes,
   }
 }
 
+/// Whether compilers see a loop, which they have not written out when they vectorise.
+bool is_text_loop(const StatementFacts& facts, const LoopTreeNode& node) {
+  const auto* loop = get_if<LoopNode>(node);
+  return loop != nullptr && facts.is_loop_of_all_threads(loop->iname) &&
+         (!facts.is_short_loop(loop->iname) ||
+          std::any_of(loop->body.begin(), loop->body.end(),
+                      [](const LoopTreeNode& each) { return is<LoopNode>(each); }));
+}
+
+bool is_around_loops(const StatementFacts& facts, const LoopTreeNode& node) {
+  if (!is_text_loop(facts, node)) {
+    return false;
+  }
+  const LoopTree& body = get_if<LoopNode>(node)->body;
+  return std::any_of(body.begin(), body.end(),
+                     [&](const LoopTreeNode& each) { return is_text_loop(facts, each); });
+}
+
 }  // namespace
 
 ThreadShare thread_share(const StatementFacts& facts, const LoopTreeNode& node) {
-  if (contains_barrier(node)) {
+  if (contains_barrier(node) || is_around_loops(facts, node)) {
     return ThreadShare::some;
   }
   std::size_t different = 0;
@@ -34,17 +54,21 @@ ThreadShare thread_share(const StatementFacts& facts, const LoopTreeNode& node) 
 std::vector<LoopTree> thread_segments(const StatementFacts& facts, const LoopTree& nodes) {
   std::vector<LoopTree> segments;
   bool open = false;
+  bool has_loop = false;
   for (const LoopTreeNode& node : nodes) {
     if (is<BarrierNode>(node)) {
       open = false;
       continue;
     }
     const bool is_shared = thread_share(facts, node) == ThreadShare::all;
-    if (!is_shared || !open) {
+    const bool is_loop = is_text_loop(facts, node);
+    if (!is_shared || !open || (is_loop && has_loop)) {
       segments.emplace_back();
+      has_loop = false;
     }
     segments.back().push_back(node);
     open = is_shared;
+    has_loop = has_loop || is_loop;
   }
   return segments;
 }

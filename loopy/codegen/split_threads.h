@@ -12,11 +12,12 @@
 
 namespace rtcg::loopy {
 
-/// How many of a node's statements differ by thread; with a barrier among them, some do.
+/// How many of a node's statements differ by thread; with a barrier among them, some do. So do those
+/// of a loop around loops: compilers vectorise a loop over threads around one loop alone.
 enum class ThreadShare { none, all, some };
 [[nodiscard]] ThreadShare thread_share(const StatementFacts& facts, const LoopTreeNode& node);
 
-/// Runs of nodes that go into one loop over the threads.
+/// Runs of nodes that go into one loop over the threads: no more than one loop among them.
 [[nodiscard]] std::vector<LoopTree> thread_segments(const StatementFacts& facts,
                                                     const LoopTree& nodes);
 

@@ -136,6 +136,21 @@ const std::vector<std::string>& StatementFacts::lanes_of_temporary(const std::st
   return found == lanes_of_temporary_.end() ? none : found->second;
 }
 
+bool StatementFacts::is_loop_of_all_threads(const std::string& iname) const {
+  const std::vector<std::string> names = constraints_of(kernel_, {iname}).names();
+  return tag_of(kernel_, iname).kind != AxisKind::unroll &&
+         std::none_of(names.begin(), names.end(),
+                      [&](const auto& each) { return is_varying(each); });
+}
+
+bool StatementFacts::is_short_loop(const std::string& iname) const {
+  constexpr std::int64_t most_iterations = 8;
+  const ConstraintSet set = constraints_of(kernel_, {iname});
+  const auto first = set.minimum(Affine(iname));
+  const auto last = set.maximum(Affine(iname));
+  return first && last && *last - *first < most_iterations;
+}
+
 void StatementFacts::find_lanes(std::size_t statement) {
   const Instruction& instruction = kernel_.instructions[statement];
   std::vector<std::string>& lanes = statements_[statement].lanes;

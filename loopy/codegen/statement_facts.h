@@ -47,6 +47,11 @@ class StatementFacts {
   [[nodiscard]] bool is_varying(const std::string& temporary) const {
     return varying_.count(temporary) != 0;
   }
+  /// Whether the text has a loop for the iname whose bounds hold for all threads of a block, if
+  /// each thread tests what it needs.
+  [[nodiscard]] bool is_loop_of_all_threads(const std::string& iname) const;
+  /// Whether compilers write the loop out by themselves if none is within it.
+  [[nodiscard]] bool is_short_loop(const std::string& iname) const;
   /// Whether the statement writes what other threads see.
   [[nodiscard]] bool writes_shared(std::size_t statement) const {
     return statements_[statement].writes_shared;

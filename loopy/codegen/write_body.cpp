@@ -110,8 +110,12 @@ cgen::Expr lower_end_value(const ExprScope& scope, const LoopBounds& bounds) {
 
 /// What loops over threads are bounded by besides the threads of the block: by axis.
 struct ThreadBounds {
-  std::map<const HardwareAxis*, std::vector<cgen::Expr>> first{};
-  std::map<const HardwareAxis*, std::vector<cgen::Expr>> end{};
+  struct Bounds {
+    std::optional<std::int64_t> constant{};  ///< the tightest one
+    std::vector<cgen::Expr> others{};
+  };
+  std::map<const HardwareAxis*, Bounds> first{};
+  std::map<const HardwareAxis*, Bounds> end{};
 
   /// Takes a test that all threads make as a bound of the innermost axis that it mentions.
   /// Compilers vectorise such a loop, where the test would mask each instruction.
@@ -133,10 +137,18 @@ struct ThreadBounds {
     }
     const Affine thread((*innermost)->variable);
     const std::int64_t coefficient = expr.coefficient((*innermost)->variable);
+    const auto add = [&](Bounds& bounds, const Affine& bound, auto tighter) {
+      if (bound.terms().empty()) {
+        bounds.constant = tighter(bounds.constant.value_or(bound.constant()), bound.constant());
+      } else {
+        bounds.others.push_back(lower_index(scope, bound));
+      }
+    };
     if (coefficient == 1) {
-      first[*innermost].push_back(lower_index(scope, thread - expr));
+      add(first[*innermost], thread - expr, [](auto a, auto b) { return std::max(a, b); });
     } else if (coefficient == -1) {
-      end[*innermost].push_back(lower_index(scope, expr + thread + Affine(1)));
+      add(end[*innermost], expr + thread + Affine(1),
+          [](auto a, auto b) { return std::min(a, b); });
     }
     return coefficient == 1 || coefficient == -1;
   }
@@ -197,10 +209,25 @@ class TreeLowering {
     const ExprScope scope = variables_.scope_of(*node.context);
     for (auto axis = launch_.thread_loops.rbegin(); axis != launch_.thread_loops.rend(); ++axis) {
       const bool is_innermost = axis == launch_.thread_loops.rbegin();
-      std::vector<cgen::Expr>& first = bounds.first[*axis];
-      std::vector<cgen::Expr>& end = bounds.end[*axis];
-      first.insert(first.begin(), lower_index(scope, (*axis)->first));
-      end.insert(end.begin(), lower_index(scope, (*axis)->first + (*axis)->extent));
+      // threads of the block, and of these those that the tests leave
+      const auto all = [&](const Expr& own, ThreadBounds::Bounds& tested, bool is_end) {
+        const auto known = as_integer(own);
+        std::vector<cgen::Expr> result;
+        if (known && tested.constant) {
+          tested.constant =
+              is_end ? std::min(*known, *tested.constant) : std::max(*known, *tested.constant);
+        } else {
+          result.push_back(lower_index(scope, own));
+        }
+        if (tested.constant) {
+          result.push_back(lower_index(scope, Affine(*tested.constant)));
+        }
+        result.insert(result.end(), tested.others.begin(), tested.others.end());
+        return result;
+      };
+      const std::vector<cgen::Expr> first = all((*axis)->first, bounds.first[*axis], false);
+      const std::vector<cgen::Expr> end =
+          all((*axis)->first + (*axis)->extent, bounds.end[*axis], true);
       body = one({CodeLoop{(*axis)->variable,
                            launch_.options.index_type,
                            reduce(first, cgen::Intrinsic::max),

@@ -58,5 +58,37 @@ TEST(SplitThreads, TestsWhatIsNoBoundOfALoopOfThreads) {
   EXPECT_NE(text.find("if (24 * i_outer + 3 * i_inner < n) {"), std::string::npos) << text;
 }
 
+// gcc vectorises a loop over threads around one loop, not around several
+TEST(SplitThreads, RunsThreadsWithinLoopsAroundLoops) {
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i, j, k]: 0 <= i, j, k < 64}",
+                               "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f32}),
+                   "split_iname(j, 16, outer_tag=g.0, inner_tag=l.0)\ntag_inames(i:g.1)\n"
+                   "split_iname(k, 16)\nadd_prefetch(b, k_inner:j_inner)");
+  const std::string text = generate_text(kernel, Target::host);
+  const auto expect_in_order = [&](const std::vector<std::string>& parts) {
+    std::size_t place = 0;
+    for (const std::string& part : parts) {
+      place = text.find(part, place);
+      ASSERT_NE(place, std::string::npos) << part << "\n" << text;
+    }
+  };
+  expect_in_order({"float acc_k_outer[16];", "#pragma omp simd\n  for (int j_inner",
+                   "acc_k_outer[j_inner] = 0.0f;",
+                   "for (int k_outer = 0; k_outer < 4; ++k_outer) {",
+                   "#pragma omp simd\n    for (int j_inner", "b_fetch[", "#pragma omp simd",
+                   "for (int k_inner = 0; k_inner < 16; ++k_inner) {", "acc_k_outer[j_inner] +="});
+}
+
+TEST(SplitThreads, FoldsConstantBoundsOfLoopsOfThreads) {
+  const Kernel kernel = apply_recipe(
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 64}", "b[i] = sum(k, a[i, k])",
+                  {.default_type = cgen::f32}),
+      "tag_inames(i:g.0)\nsplit_iname(k, 32, inner_tag=l.0)");
+  const std::string text = generate_text(kernel, Target::host);
+  EXPECT_NE(text.find("for (int k_inner = 0; k_inner < 16; ++k_inner) {"), std::string::npos)
+      << text;
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
