@@ -62,7 +62,7 @@ int main(int count, char** arguments) {
       ar::Solution found =
           conjugate_gradients(a, b, {.tolerance = 1e-8, .preconditioner = inverse});
       // the true residual, by another way
-      const ar::AnyArray rest = b - ar::Expression(multiply(a, ar::Array<double>(found.x)));
+      const ar::AnyArray rest = b - a * found.x;
       const bool is_small = norm(rest).item<double>() <= 2e-8 * norm(b).item<double>();
       is_fine = is_fine && is_small;
       iterations = iterations == 0 ? found.iterations : iterations;

@@ -575,6 +575,8 @@ Expr LoopKernelMaker::value(const ExpressionNode& node, const Index& index) {
                                                         : loop_number(*node.number, node.dtype);
     case Op::indices:
       return place_of(index, node.shape);
+    case Op::sparse_product:
+      refuse_loop("it has a product with a sparse matrix: evaluate that before");
     case Op::gather:
       return from_loop_memory(read_(node, index, operand(node, 0, index)), node.dtype);
     case Op::cast:

@@ -44,10 +44,10 @@ NodePointer substitute_node(const NodePointer& node, const Substituted& done,
   if (node->op == Op::leaf || node->op == Op::number || node->op == Op::indices) {
     return node;
   }
-  if (is_reduction(node->op)) {
-    throw InvalidInput(
-        "arrays.substitute.reduction",
-        "a kernel of expressions cannot contain a reduction: pass its result as an argument");
+  if (is_reduction(node->op) || node->op == Op::sparse_product) {
+    throw InvalidInput("arrays.substitute.reduction",
+                       "a kernel of expressions cannot contain a reduction or a product with a "
+                       "sparse matrix: pass its result as an argument");
   }
   auto result = std::make_shared<ExpressionNode>();
   result->op = node->op;

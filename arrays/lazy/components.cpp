@@ -50,6 +50,7 @@ NodePointer rewrite(const ExpressionNode& node, const Rewritten& done) {
   result->dtype = element_of(node.dtype);
   result->shape = shape;
   result->number = node.number;
+  result->entries = node.entries;
   result->axes = node.axes;  // the new axis is the last
   result->keeps_axes = node.keeps_axes;
   for (int i = 0; i < 3 && node.operands[i]; ++i) {

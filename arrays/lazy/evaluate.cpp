@@ -64,6 +64,17 @@ class Evaluation {
       run_reduction(*roots[0], targets[0]);
       return;
     }
+    if (roots.size() == 1 && roots[0]->op == Op::sparse_product && roots[0]->shape == shape &&
+        roots[0]->dtype == targets[0].dtype() && known_.count(roots[0].get()) == 0) {
+      run_product(*roots[0], targets[0]);
+      return;
+    }
+    run_in_kernel(roots, shape, targets);
+  }
+
+  /// The same by one kernel for all of what needs none of its own.
+  void run_in_kernel(const std::vector<NodePointer>& roots, const Extents& shape,
+                     const std::vector<AnyArray>& targets) {
     run_separate(roots, shape);
     const Tape tape = checked(detail::make_tape(roots, shape, known_));
     std::vector<AnyArray> written = targets;
@@ -104,21 +115,45 @@ class Evaluation {
 
  private:
   void run_separate(const std::vector<NodePointer>& roots, const Extents& shape) {
-    for (const NodePointer& node : detail::separate_nodes(roots, shape, known_)) {
+    for (const NodePointer& node : detail::separate_nodes(roots, shape, known_, stream_)) {
       detail::record_memory_of_its_own(record_);
-      AnyArray result(node->dtype, node->shape, stream_);
-      run({node}, node->shape, {result});
-      known_.emplace(node.get(), std::move(result));
+      known_.emplace(node.get(), value_of(node));
     }
+  }
+
+  /// A product with a sparse matrix that is all there is to compute, by its own kernel.
+  void run_product(const ExpressionNode& node, const AnyArray& target) {
+    detail::record_memory_of_its_own(record_);
+    const NodePointer& operand = node.operands[2];
+    const AnyArray given = operand->op == Op::leaf ? *operand->array : value_of(operand);
+    require_device(given);
+    require_device(node.entries->value);
+    const AnyArray x = given.contiguous();
+    const Span read = span_of(x);
+    const Span written = span_of(target);
+    const bool is_disturbed = read.begin < written.end && written.begin < read.end;
+    if (is_disturbed || !target.layout().is_contiguous()) {
+      const AnyArray result(target.dtype(), target.shape(), stream_);
+      node.entries->multiply_into(stream_, x, result);
+      run({Expression(result).node()}, target.shape(), {target});
+    } else {
+      node.entries->multiply_into(stream_, x, target);
+    }
+  }
+
+  AnyArray value_of(const NodePointer& node) {
+    AnyArray result(node->dtype, node->shape, stream_);
+    run({node}, node->shape, {result});
+    return result;
   }
 
   void run_reduction(const ExpressionNode& node, const AnyArray& target) {
     const std::vector<NodePointer> roots = {node.operands[0]};
     const Extents& shape = node.operands[0]->shape;
-    // places in C order would not survive that the kernel chooses its own
     run_separate(roots, shape);
     Tape tape = checked(detail::make_tape(roots, shape, known_));
-    if (tape.uses_indices) {
+    // places in C order are known where all axes are reduced, one after the other
+    if (tape.uses_indices && node.axes.size() != shape.size()) {
       detail::record_memory_of_its_own(record_);
       AnyArray values(roots[0]->dtype, shape, stream_);
       detail::run_elementwise(stream_, tape, shape, {values}, {.record = record_});
@@ -143,15 +178,19 @@ class Evaluation {
 
   [[nodiscard]] Tape checked(Tape tape) const {
     for (const AnyArray& leaf : tape.leaves) {
-      if (!(leaf.device() == stream_.device())) {
-        throw InvalidInput(
-            "arrays.evaluate.mixed_devices",
-            fmt::format("an expression has arrays on {} and on {}: copy one with copy_to()",
-                        runtime::to_string(stream_.device().info().id),
-                        runtime::to_string(leaf.device().info().id)));
-      }
+      require_device(leaf);
     }
     return tape;
+  }
+
+  void require_device(const AnyArray& leaf) const {
+    if (!(leaf.device() == stream_.device())) {
+      throw InvalidInput(
+          "arrays.evaluate.mixed_devices",
+          fmt::format("an expression has arrays on {} and on {}: copy one with copy_to()",
+                      runtime::to_string(stream_.device().info().id),
+                      runtime::to_string(leaf.device().info().id)));
+    }
   }
 
   runtime::StreamRef stream_;
@@ -208,6 +247,9 @@ std::optional<runtime::StreamRef> stream_of(const NodePointer& root) {
     pending.pop_back();
     if (node->array) {
       return node->array->stream();
+    }
+    if (node->entries) {
+      return node->entries->value.stream();
     }
     for (int i = 2; i >= 0; --i) {
       if (node->operands[i] && seen.insert(node->operands[i].get()).second) {
@@ -300,6 +342,11 @@ void evaluate_into(const Expression& expression, const AnyArray& target) {
   if (!run_prepared(stream, *expression.node(), target)) {
     run_one(stream, value_for(target, expression).node(), target);
   }
+}
+
+void detail::evaluate_in_kernel(runtime::StreamRef stream, const Expression& expression,
+                                const AnyArray& target) {
+  Evaluation(stream).run_in_kernel({expression.node()}, target.shape(), {target});
 }
 
 void evaluate_all_into(const std::vector<Expression>& expressions,

@@ -44,4 +44,11 @@ void evaluate_all_into(const std::vector<Expression>& expressions,
 /// @throws InvalidInput  arrays.assign.narrowing
 void scatter(const Expression& value, const Expression& further, const AnyArray& target);
 
+namespace detail {
+/// Also a product with a sparse matrix by a kernel of expressions. The target has the shape and the
+/// type of the expression.
+void evaluate_in_kernel(runtime::StreamRef stream, const Expression& expression,
+                        const AnyArray& target);
+}  // namespace detail
+
 }  // namespace rtcg::arrays

@@ -148,6 +148,21 @@ Expression gather(const AnyArray& array, const Expression& further) {
   return Expression(detail::NodePointer(std::move(node)));
 }
 
+Expression detail::sparse_product(std::shared_ptr<const SparseEntries> entries,
+                                  const Expression& begin, const Expression& end,
+                                  const Expression& x) {
+  auto node = std::make_shared<ExpressionNode>();
+  node->op = Op::sparse_product;
+  node->dtype = entries->value.dtype();
+  node->shape = x.shape();
+  node->shape[0] = begin.shape()[0];
+  node->operands[0] = begin.node();
+  node->operands[1] = end.node();
+  node->operands[2] = x.node();
+  node->entries = std::move(entries);
+  return Expression(NodePointer(std::move(node)));
+}
+
 Expression indices(const Extents& shape) {
   static_cast<void>(element_count(shape));  // throws if it is not a shape
   auto node = std::make_shared<detail::ExpressionNode>();

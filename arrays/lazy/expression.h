@@ -3,6 +3,7 @@
 #include <atomic>
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,11 +16,12 @@ namespace rtcg::arrays {
 
 /// The operation of a node of an expression. Element by element, except for the reductions.
 enum class Op : std::uint8_t {
-  leaf,      ///< an array
-  number,    ///< a C++ number
-  argument,  ///< of a kernel: a launch replaces it by the value that is given for it
-  indices,   ///< place of the element in C order
-  gather,    ///< the element of an array at a distance; see gather()
+  leaf,            ///< an array
+  number,          ///< a C++ number
+  argument,        ///< of a kernel: a launch replaces it by the value that is given for it
+  indices,         ///< place of the element in C order
+  sparse_product,  ///< of a row of a sparse matrix; see detail::SparseEntries
+  gather,          ///< the element of an array at a distance; see gather()
   cast,
   // arithmetic
   add,
@@ -223,16 +225,41 @@ struct NumberValue {
   std::complex<double> value{};
 };
 
+/// The entries of a sparse matrix, as kernels of expressions read them, and how its products run
+/// alone. Element i of a product A x is the sum over e = begin, begin + step, ... below end, where
+/// `begin` and `end` are the first two operands of the node, integers of one type with the shape
+/// [n, 1, ...]. The third operand is x. Its first axis is that of the columns, the others are those
+/// of the product.
+struct SparseEntries {
+  enum class Columns : std::uint8_t {
+    listed,     ///< value[e]*x[column[e]]
+    with_gaps,  ///< the same, and nothing where column[e] is negative
+    diagonals,  ///< value[e]*x[begin + column[d]] of the d-th e; nothing where there is no such x
+    blocks,     ///< value[e + c]*x[block*column[e/block**2] + c] for 0 <= c < block
+  };
+  Columns columns = Columns::listed;
+  AnyArray value;   ///< one axis, contiguous, at least one element
+  AnyArray column;  ///< integers, the same
+  std::int64_t step = 1;
+  int block = 1;
+
+  /// Whether a kernel of an expression computes products as fast as a kernel of their own does.
+  std::function<bool(runtime::StreamRef)> suits_expressions{};
+  /// y = A x of contiguous arrays that have no elements in common.
+  std::function<void(runtime::StreamRef, const AnyArray& x, const AnyArray& y)> multiply_into{};
+};
+
 struct ExpressionNode {
   Op op = Op::number;
   DType dtype = DType::f64;
   Extents shape{};
   NodePointer operands[3]{};
-  std::optional<AnyArray> array{};                ///< of a leaf or a gather
-  std::optional<NumberValue> number{};            ///< of a number
-  std::shared_ptr<const std::string> argument{};  ///< of an argument its name
-  Extents axes{};                                 ///< of a reduction: the reduced ones, ascending
-  bool keeps_axes = false;                        ///< as length 1
+  std::optional<AnyArray> array{};                 ///< of a leaf or a gather
+  std::optional<NumberValue> number{};             ///< of a number
+  std::shared_ptr<const std::string> argument{};   ///< of an argument its name
+  std::shared_ptr<const SparseEntries> entries{};  ///< of a product with a sparse matrix
+  Extents axes{};                                  ///< of a reduction: the reduced ones, ascending
+  bool keeps_axes = false;                         ///< as length 1
 
   /// Of a root that has gone into one array and another time into one; set once, owned.
   mutable std::atomic<const PreparedLaunch*> prepared{nullptr};
@@ -250,6 +277,13 @@ struct ExpressionNode {
 /// @throws InvalidInput  arrays.expression.number_range
 [[nodiscard]] Expression cast_number(const NumberValue& value, DType dtype);
 
+}  // namespace detail
+
+namespace detail {
+/// The product A x, of the shape of x with as many rows as `begin` has. @see SparseEntries
+[[nodiscard]] Expression sparse_product(std::shared_ptr<const SparseEntries> entries,
+                                        const Expression& begin, const Expression& end,
+                                        const Expression& x);
 }  // namespace detail
 
 /// The elements converted to that type.

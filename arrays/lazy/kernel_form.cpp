@@ -42,6 +42,14 @@ std::uint64_t hash_of(const KernelForm& form) noexcept {
              static_cast<std::uint64_t>(step.dtype) << 32 | step.operands[2]);
     hash.add(static_cast<std::uint64_t>(step.operands[0]) << 32 | step.operands[1]);
   }
+  for (const TapeProduct& product : form.products) {
+    hash.add(static_cast<std::uint64_t>(product.columns) << 40 |
+             static_cast<std::uint64_t>(product.block) << 32 | product.value);
+    hash.add(static_cast<std::uint64_t>(product.column) << 32 | product.x);
+    for (const auto& number : {product.entry_step, product.x_step, product.x_count}) {
+      hash.add(number ? *number + 1U : 0U);
+    }
+  }
   for (const std::uint32_t root : form.roots) {
     hash.add(root);
   }

@@ -41,6 +41,7 @@ struct KernelForm {
   std::vector<OperandForm> leaves{};
   std::vector<DType> numbers{};
   std::vector<TapeStep> steps{};
+  std::vector<TapeProduct> products{};
   std::vector<std::uint32_t> roots{};
   std::optional<ReductionForm> reduction{};
   /// Adjacent elements along the last axis that a thread processes at once. If more than 1, each

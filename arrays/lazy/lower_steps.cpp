@@ -127,6 +127,115 @@ Value lower_step(const TapeStep& step, const std::vector<Value>& operands, cgen:
                      : lower_real(step, operands, body, name, dialect);
 }
 
+namespace {
+
+/// A row of a product with a sparse matrix: a loop over its entries.
+class ProductRow {
+ public:
+  ProductRow(const TapeProduct& product, DType dtype, const LoweringPlace& place, std::string name)
+      : product_(product), dtype_(dtype), place_(place), name_(std::move(name)) {}
+
+  Value emit(const Value& first, const Expr& end) {
+    const cgen::Type index = value_type(first.dtype);
+    const Expr& begin = first.re;
+    const Value total = parts_of(dtype_, [&](int part) {
+      return place_.body.add(cgen::declare(value_type(dtype_), sum_name(part), zero()));
+    });
+    const bool has_diagonals = product_.columns == SparseEntries::Columns::diagonals;
+    const Expr diagonal =
+        has_diagonals ? place_.body.add(cgen::declare(index, name_ + "_d", index_literal(0, index)))
+                      : Expr(0);
+    cgen::ForOptions options;
+    if (product_.entry_step) {
+      options.step = cgen::cast(index, place_.number(*product_.entry_step, 0));
+    }
+    place_.body << cgen::for_(
+        index, name_ + "_e", begin, end,
+        [&](const Expr& entry, cgen::BlockBuilder& loop) {
+          add_entry(index, entry, begin, diagonal, total, loop);
+          if (has_diagonals) {
+            loop << assign(diagonal, diagonal + index_literal(1, index));
+          }
+        },
+        options);
+    return total;
+  }
+
+ private:
+  using Columns = SparseEntries::Columns;
+
+  [[nodiscard]] Expr zero() const { return constant(0, real_of(dtype_)); }
+  [[nodiscard]] std::string sum_name(int part) const {
+    return name_ + (part == 0 ? "_sum" : "_sum_im");
+  }
+  static Expr index_literal(std::int64_t value, const cgen::Type& index) {
+    return cgen::literal(static_cast<double>(value), index);
+  }
+
+  void add_entry(const cgen::Type& index, const Expr& entry, const Expr& row, const Expr& diagonal,
+                 const Value& total, cgen::BlockBuilder& loop) {
+    Expr place_of_column = entry;
+    if (product_.columns == Columns::diagonals) {
+      place_of_column = diagonal;
+    } else if (product_.columns == Columns::blocks) {
+      place_of_column = entry / index_literal(product_.block * product_.block, index);
+    }
+    Expr column = cgen::cast(index, place_.load_further(product_.column, 0, place_of_column));
+    if (product_.columns == Columns::diagonals) {
+      column = row + column;
+    } else if (product_.columns == Columns::blocks) {
+      column = column * index_literal(product_.block, index);
+    }
+    column = loop.add(cgen::declare(cgen::const_(index), name_ + "_column", column));
+    if (product_.columns == Columns::listed) {
+      add_term(entry, column, total, loop);
+    } else if (product_.columns == Columns::blocks) {
+      for (int c = 0; c < product_.block; ++c) {
+        add_term(c == 0 ? entry : entry + index_literal(c, index),
+                 c == 0 ? column : column + index_literal(c, index), total, loop);
+      }
+    } else {
+      Expr has_column = column >= index_literal(0, index);
+      if (product_.x_count) {
+        has_column = has_column && column < cgen::cast(index, place_.number(*product_.x_count, 0));
+      }
+      loop << if_(has_column,
+                  [&](cgen::BlockBuilder& inner) { add_term(entry, column, total, inner); });
+    }
+  }
+
+  void add_term(const Expr& entry, const Expr& column, const Value& total,
+                cgen::BlockBuilder& body) {
+    Expr of_x = column;
+    if (product_.x_step) {
+      of_x = cgen::cast(cgen::i64, column) * place_.number(*product_.x_step, 0);
+    }
+    const Value value = parts_of(
+        dtype_, [&](int part) { return place_.load_further(product_.value, part, entry); });
+    const Value x =
+        parts_of(dtype_, [&](int part) { return place_.load_further(product_.x, part, of_x); });
+    if (is_integer(dtype_)) {
+      body << assign(total.re,
+                     wrapping(cgen::BinaryOp::add, total.re,
+                              wrapping(cgen::BinaryOp::multiply, value.re, x.re, dtype_), dtype_));
+      return;
+    }
+    if (!total.im) {
+      body << assign(total.re, total.re + value.re * x.re);
+      return;
+    }
+    body << assign(total.re, total.re + value.re * x.re - *value.im * *x.im)
+         << assign(*total.im, *total.im + value.re * *x.im + *value.im * x.re);
+  }
+
+  const TapeProduct& product_;
+  DType dtype_;
+  const LoweringPlace& place_;
+  std::string name_;
+};
+
+}  // namespace
+
 std::vector<Value> lower_steps(const std::vector<TapeStep>& steps, const LoweringPlace& place) {
   std::vector<Value> values;
   for (const TapeStep& step : steps) {
@@ -147,6 +256,9 @@ std::vector<Value> lower_steps(const std::vector<TapeStep>& steps, const Lowerin
         return from_memory(place.load_further(step.operands[0], part, further), step.dtype,
                            place.dialect);
       });
+    } else if (step.op == Op::sparse_product) {
+      ProductRow row((*place.products)[step.operands[0]], step.dtype, place, name);
+      value = row.emit(values[step.operands[1]], values[step.operands[2]].re);
     } else if (step.op == Op::indices) {
       require_internal(place.index.has_value(), "a kernel that knows the places of elements");
       value = {step.dtype, cgen::cast(cgen::i64, *place.index)};

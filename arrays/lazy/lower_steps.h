@@ -36,6 +36,8 @@ struct LoweringPlace {
   std::optional<cgen::Expr> index{};
   /// The prefix of names of variables.
   std::string prefix = "v";
+  /// What steps of sparse products read.
+  const std::vector<TapeProduct>* products = nullptr;
 };
 
 /// Declares a variable for each step in `place.body`; the values of all steps, in order.

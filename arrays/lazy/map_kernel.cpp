@@ -29,7 +29,8 @@ void emit_packs(const KernelForm& form, const KernelInterface& interface,
         },
         [&](std::uint32_t number, int part) { return interface.number(number, part); },
         place + interface.index(lane),
-        fmt::format("v{}_", lane)};
+        fmt::format("v{}_", lane),
+        &form.products};
     const std::vector<Value> values = lower_steps(form.steps, lowering);
     for (std::size_t target = 0; target < form.targets.size(); ++target) {
       const Value& value = values[form.roots[target]];
@@ -124,7 +125,9 @@ void emit_element(const KernelForm& form, const KernelInterface& interface,
         return interface.load_further(leaf, leaf_offsets[leaf], part, further);
       },
       [&](std::uint32_t number, int part) { return interface.number(number, part); },
-      place};
+      place,
+      "v",
+      &form.products};
   const std::vector<Value> values = lower_steps(form.steps, lowering);
   for (std::size_t target = 0; target < form.targets.size(); ++target) {
     const Expr first = offset(target, true);
@@ -135,9 +138,13 @@ void emit_element(const KernelForm& form, const KernelInterface& interface,
 }
 
 bool is_gathered(const KernelForm& form, std::size_t leaf) {
-  return std::any_of(form.steps.begin(), form.steps.end(), [leaf](const TapeStep& step) {
-    return step.op == Op::gather && step.operands[0] == leaf;
-  });
+  return std::any_of(form.steps.begin(), form.steps.end(),
+                     [leaf](const TapeStep& step) {
+                       return step.op == Op::gather && step.operands[0] == leaf;
+                     }) ||
+         std::any_of(form.products.begin(), form.products.end(), [leaf](const TapeProduct& each) {
+           return each.value == leaf || each.column == leaf || each.x == leaf;
+         });
 }
 
 PackedLeaves::PackedLeaves(const KernelForm& form, const KernelInterface& interface, int lanes,

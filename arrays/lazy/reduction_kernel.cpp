@@ -82,7 +82,8 @@ class TapeReducer : public Reducer {
   ReductionState element(const std::vector<Expr>& offsets, const Expr& place,
                          cgen::BlockBuilder& body) const override {
     const LoweringPlace lowering{
-        form_.dialect, body,
+        form_.dialect,
+        body,
         [&](std::uint32_t leaf, int part) {
           return interface_.load(leaf, offsets[interface_.operand_of_leaf(leaf)], part);
         },
@@ -90,7 +91,10 @@ class TapeReducer : public Reducer {
           return interface_.load_further(leaf, offsets[interface_.operand_of_leaf(leaf)], part,
                                          further);
         },
-        [&](std::uint32_t number, int part) { return interface_.number(number, part); }};
+        [&](std::uint32_t number, int part) { return interface_.number(number, part); },
+        place,
+        "v",
+        &form_.products};
     const std::vector<Value> values = lower_steps(form_.steps, lowering);
     const Value value = convert(values[form_.roots[0]], reduction_.dtype, form_.dialect);
     ReductionState state = {value.re};
@@ -118,8 +122,9 @@ class TapeReducer : public Reducer {
             return packed.element_further(leaf, lane, part, further);
           },
           [&](std::uint32_t number, int part) { return interface_.number(number, part); },
-          std::nullopt,
-          fmt::format("v{}_", lane)};
+          place + interface_.index(lane),
+          fmt::format("v{}_", lane),
+          &form_.products};
       const std::vector<Value> values = lower_steps(form_.steps, lowering);
       const Value value = convert(values[form_.roots[0]], reduction_.dtype, form_.dialect);
       ReductionState state = {value.re};

@@ -72,7 +72,7 @@ runtime::LaunchShape split_among_threads(const runtime::DeviceInfo& device, Kern
   const auto threads = static_cast<std::uint64_t>(block_threads(form.dialect));
   // a processor's caches do the work of tiles, and it runs the barrier of a tile as a loop over its
   // threads
-  if (!form.scatters && !device.is_cpu) {
+  if (!form.scatters && form.products.empty() && !device.is_cpu) {
     form.tiled_axis = tiled_axis_of(form, arguments.lengths);
   }
   if (form.tiled_axis) {
@@ -95,6 +95,9 @@ runtime::LaunchShape split_among_threads(const runtime::DeviceInfo& device, Kern
 }  // namespace
 
 std::uint8_t lanes_of(const KernelForm& form, const KernelArguments& arguments) {
+  if (!form.products.empty()) {
+    return 1;  // neighbouring threads read the entries of neighbouring rows
+  }
   // more text is not worth its compile time; reductions have it four times
   const std::size_t most_steps = form.reduction ? 64 : 256;
   const int last = form.axes - 1;
@@ -193,6 +196,7 @@ void run_elementwise(runtime::StreamRef stream, const Tape& tape, const Extents&
     form.numbers.push_back(number.dtype);
   }
   form.steps = tape.steps;
+  form.products = tape.products;
   form.roots = tape.roots;
   arguments.lengths = layouts[0].shape;
   arguments.numbers = tape.numbers;

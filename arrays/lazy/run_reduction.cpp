@@ -136,6 +136,7 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
     form.numbers.push_back(number.dtype);
   }
   form.steps = pass.tape->steps;
+  form.products = pass.tape->products;
   form.roots = pass.tape->roots;
   form.reduction = ReductionForm{pass.op,
                                  pass.dtype,
@@ -220,7 +221,8 @@ void run_reduction(runtime::StreamRef stream, const Tape& tape, const Extents& s
   for (const AnyArray& leaf : tape.leaves) {
     leaves.push_back(leaf.layout());
   }
-  pass.layouts = split_layouts(shape, {reduction.axes, reduction.keeps_axes, !finds_place(pass.op)},
+  const bool may_reorder = !finds_place(pass.op) && !tape.uses_indices;
+  pass.layouts = split_layouts(shape, {reduction.axes, reduction.keeps_axes, may_reorder},
                                {target.layout()}, leaves);
   run_passes(stream, std::move(pass), target);
 }

@@ -66,28 +66,37 @@ class NodeNumbers {
   std::size_t count_ = 0;
 };
 
-/// Calls `visit(node)` for each node below the roots once, operands first. `goes_below(node)` is
-/// whether to visit a node's operands.
-template <class GoesBelow, class Visit>
-void walk(const std::vector<NodePointer>& roots, GoesBelow&& goes_below, Visit&& visit) {
+constexpr int all_operands = 3;
+/// Of a product with a sparse matrix: but x, which is an array.
+constexpr int operands_of_product = 2;
+
+int operands_in_kernel(const ExpressionNode& node) {
+  return node.op == Op::sparse_product ? operands_of_product : all_operands;
+}
+
+/// Calls `visit(node)` for each node below the roots once, operands first. `operands_of(node)` is
+/// how many of a node's operands are visited.
+template <class OperandsOf, class Visit>
+void walk(const std::vector<NodePointer>& roots, OperandsOf&& operands_of, Visit&& visit) {
   struct Frame {
     const NodePointer* node;
     int next_operand;
+    int operands;
   };
   NodeNumbers seen;
   std::vector<Frame> stack;  // no recursion: expressions may be deep
   stack.reserve(16);
   for (const NodePointer& root : roots) {
     if (seen.insert(root.get(), 0)) {
-      stack.push_back({&root, goes_below(*root) ? 0 : 3});
+      stack.push_back({&root, 0, operands_of(*root)});
     }
     while (!stack.empty()) {
       Frame& frame = stack.back();
       const NodePointer& node = *frame.node;
-      if (frame.next_operand < 3 && node->operands[frame.next_operand]) {
+      if (frame.next_operand < frame.operands && node->operands[frame.next_operand]) {
         const NodePointer& operand = node->operands[frame.next_operand++];
         if (seen.insert(operand.get(), 0)) {
-          stack.push_back({&operand, goes_below(*operand) ? 0 : 3});
+          stack.push_back({&operand, 0, operands_of(*operand)});
         }
       } else {
         visit(node);
@@ -125,6 +134,11 @@ class TapeBuilder {
     } else if (node->op == Op::gather) {
       step.operands[0] = leaf(*node->array, true);
       step.operands[1] = place_.at(node->operands[0].get());
+    } else if (node->op == Op::sparse_product) {
+      step.operands[0] = product(*node);
+      for (int i = 0; i < operands_of_product; ++i) {
+        step.operands[i + 1] = place_.at(node->operands[i].get());
+      }
     } else if (node->op == Op::argument) {
       refuse_argument(*node);
     } else if (node->op == Op::number) {
@@ -186,6 +200,43 @@ class TapeBuilder {
     return static_cast<std::uint32_t>(tape_.leaves.size() - 1);
   }
 
+  std::uint32_t product(const ExpressionNode& node) {
+    const SparseEntries& entries = *node.entries;
+    const ExpressionNode& operand = *node.operands[operands_of_product];
+    const auto found = known_.find(&operand);
+    const AnyArray& x = found != known_.end() ? found->second : *operand.array;
+    const auto first_of = [](const AnyArray& array) {
+      return array.view(Layout{{}, {}, array.layout().offset});
+    };
+    const auto length = [this](std::int64_t value) {
+      return number(
+          {DType::i64, {WeakKind::integer, static_cast<std::uint64_t>(value), false, {}}});
+    };
+    Layout rows = x.layout();
+    rows.shape[0] = 1;
+    rows.strides[0] = 0;
+    TapeProduct result{entries.columns, entries.block};
+    result.value = leaf(first_of(entries.value), true);
+    result.column = leaf(first_of(entries.column), true);
+    result.x = leaf(x.view(rows), true);
+    if (entries.step != 1) {
+      result.entry_step = length(entries.step);
+    }
+    if (x.strides()[0] != 1) {
+      result.x_step = length(x.strides()[0]);
+    }
+    if (entries.columns == SparseEntries::Columns::diagonals) {
+      result.x_count = length(x.shape()[0]);
+    }
+    auto& products = tape_.products;
+    const auto known = std::find(products.begin(), products.end(), result);
+    const auto place = static_cast<std::uint32_t>(known - products.begin());
+    if (known == products.end()) {
+      products.push_back(result);
+    }
+    return place;
+  }
+
   std::uint32_t number(const TapeNumber& number) {
     const auto same_bits = [](double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; };
     for (std::size_t i = 0; i < tape_.numbers.size(); ++i) {
@@ -212,18 +263,39 @@ class TapeBuilder {
 }  // namespace
 
 std::vector<NodePointer> separate_nodes(const std::vector<NodePointer>& roots, const Extents& shape,
-                                        const KnownArrays& known) {
+                                        const KnownArrays& known,
+                                        std::optional<runtime::StreamRef> stream) {
   std::vector<NodePointer> result;
+  const auto is_product_alone = [&](const ExpressionNode& node) {
+    return node.op == Op::sparse_product && !(stream && node.entries->suits_expressions(*stream));
+  };
   const auto is_separate = [&](const ExpressionNode& node) {
     // places in C order are those of the kernel only when the shapes are the same
-    return is_reduction(node.op) || (node.op == Op::indices && !(node.shape == shape));
+    return is_reduction(node.op) || is_product_alone(node) ||
+           (node.op == Op::indices && !(node.shape == shape));
+  };
+  const auto add = [&](const NodePointer& node) {
+    if (known.count(node.get()) == 0 &&
+        std::find(result.begin(), result.end(), node) == result.end()) {
+      result.push_back(node);
+    }
   };
   walk(
       roots,
-      [&](const ExpressionNode& node) { return known.count(&node) == 0 && !is_reduction(node.op); },
+      [&](const ExpressionNode& node) {
+        const bool is_whole =
+            known.count(&node) != 0 || is_reduction(node.op) || is_product_alone(node);
+        return is_whole ? 0 : operands_in_kernel(node);
+      },
       [&](const NodePointer& node) {
-        if (known.count(node.get()) == 0 && is_separate(*node)) {
-          result.push_back(node);
+        if (known.count(node.get()) != 0) {
+          return;
+        }
+        if (is_separate(*node)) {
+          add(node);
+        } else if (node->op == Op::sparse_product &&
+                   node->operands[operands_of_product]->op != Op::leaf) {
+          add(node->operands[operands_of_product]);
         }
       });
   return result;
@@ -233,7 +305,10 @@ Tape make_tape(const std::vector<NodePointer>& roots, const Extents& shape,
                const KnownArrays& known) {
   TapeBuilder builder(shape, known);
   walk(
-      roots, [&](const ExpressionNode& node) { return known.count(&node) == 0; },
+      roots,
+      [&](const ExpressionNode& node) {
+        return known.count(&node) == 0 ? operands_in_kernel(node) : 0;
+      },
       [&](const NodePointer& node) { builder.add(node); });
   return builder.finish(roots);
 }

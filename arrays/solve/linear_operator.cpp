@@ -4,6 +4,7 @@
 
 #include "rtcg/arrays/solve/vector_loops.h"
 #include "rtcg/arrays/sparse/fused_product.h"
+#include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -46,9 +47,11 @@ LinearOperator::LinearOperator(const AnySparseMatrix& a)
                        multiply_into(a, x, y);
                      }) {
   is_repeatable_ = true;
-  if (a.entries() != 0 && detail::can_fuse_product(current_stream(a.value().stream()), a)) {
-    apply_and_dot_ = [a](runtime::StreamRef stream, const AnyArray& x, const AnyArray& y,
-                         const AnyArray& product) {
+  const AnySparseMatrix* const in_rows = detail::in_compressed_rows(a);
+  if (in_rows != nullptr && a.entries() != 0 &&
+      detail::suits_expressions(current_stream(a.value().stream()), a)) {
+    apply_and_dot_ = [a = *in_rows](runtime::StreamRef stream, const AnyArray& x, const AnyArray& y,
+                                    const AnyArray& product) {
       detail::multiply_and_dot(stream, a, x, y, product);
     };
   }

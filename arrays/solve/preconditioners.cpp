@@ -55,7 +55,8 @@ bool invert(double* matrix, int size) {
 
 /// The blocks on the diagonal, inverted, [blocks, size, size]; the last one has ones where there
 /// are no rows.
-std::vector<double> inverse_blocks_of(const AnySparseMatrix& a, int size) {
+std::vector<double> inverse_blocks_of(const AnySparseMatrix& given, int size) {
+  const AnySparseMatrix a = given.in_format(SparseFormat::csr);
   const std::vector<std::int32_t> first = a.first().to_vector<std::int32_t>();
   const std::vector<std::int32_t> column = a.column().to_vector<std::int32_t>();
   const std::vector<double> value = a.value().to_vector<double>();

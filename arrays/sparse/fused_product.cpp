@@ -57,15 +57,6 @@ loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block) {
                                          threads_of_block));
 }
 
-bool can_fuse_product(runtime::StreamRef stream, const AnySparseMatrix& a) {
-  if (!stream.device().info().is_cpu) {
-    return row_sharing(stream, a) == RowSharing::thread_per_row;
-  }
-  const auto longest = a.known_rows().longest(stream, a.first());
-  constexpr std::int64_t most_of_a_thread = 32;  // longer rows are read by several threads
-  return longest && *longest <= most_of_a_thread && *longest * a.rows() <= 4 * a.entries();
-}
-
 void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                       const AnyArray& y, const AnyArray& product) {
   static auto& known = *new KnownExecutors<std::pair<DType, std::int64_t>>;

@@ -9,14 +9,8 @@ struct Kernel;
 
 namespace rtcg::arrays::detail {
 
-/// Whether multiply_and_dot is worth its kernel: rows are alike, so that a thread for each keeps
-/// all threads busy.
-///
-/// @cost  waits for the length of the longest row, once for a matrix
-[[nodiscard]] bool can_fuse_product(runtime::StreamRef stream, const AnySparseMatrix& a);
-
-/// y = A x and product = x . y. A is square and has entries; x and y are contiguous vectors,
-/// `product` is an array without axes.
+/// y = A x and product = x . y. A is square, in compressed rows, and has entries; x and
+/// y are contiguous vectors, `product` is an array without axes.
 ///
 /// @cost  one launch, two in OpenCL
 void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,

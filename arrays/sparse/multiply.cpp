@@ -1,4 +1,5 @@
-// Products of sparse matrices: kernels of the loop engine with rows of computed lengths.
+// Products of sparse matrices: kernels of the loop engine with rows of computed lengths, and rows
+// in kernels of expressions.
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,55 +58,125 @@ const detail::LoopCall& product_of(DType dtype, bool has_columns) {
   return *product;
 }
 
-void require_fitting(const AnySparseMatrix& a, const AnyArray& x) {
-  if ((x.axes() != 1 && x.axes() != 2) || x.shape()[0] != a.columns()) {
+void require_fitting(const AnySparseMatrix& a, DType dtype, const Extents& shape) {
+  if ((shape.size() != 1 && shape.size() != 2) || shape[0] != a.columns()) {
     throw InvalidInput("arrays.sparse.shape_mismatch",
                        fmt::format("a sparse matrix of {} x {} and an array of shape {} cannot be "
                                    "multiplied: the array needs {} rows, and one or two axes",
-                                   a.rows(), a.columns(), to_string(x.shape()), a.columns()));
+                                   a.rows(), a.columns(), to_string(shape), a.columns()));
   }
-  if (x.dtype() != a.dtype()) {
+  if (dtype != a.dtype()) {
     throw InvalidInput("arrays.sparse.dtype",
                        fmt::format("a sparse matrix of {} times an array of {}: convert one of "
                                    "them by as_type()",
-                                   name(a.dtype()), name(x.dtype())));
-  }
-  if (!(x.device() == a.device())) {
-    throw InvalidInput("arrays.evaluate.mixed_devices",
-                       fmt::format("the matrix is on {} and the array on {}: copy one of them",
-                                   runtime::to_string(a.device().info().id),
-                                   runtime::to_string(x.device().info().id)));
+                                   name(a.dtype()), name(dtype)));
   }
 }
 
-Extents shape_of_product(const AnySparseMatrix& a, const AnyArray& x) {
-  Extents shape = x.shape();
+Extents shape_of_product(const AnySparseMatrix& a, const Extents& shape_of_x) {
+  Extents shape = shape_of_x;
   shape[0] = a.rows();
   return shape;
 }
 
-}  // namespace
+/// The rows of a matrix in a format that has a thread for each row.
+struct RowLists {
+  detail::SparseEntries entries;
+  Expression begin;
+  Expression end;
+};
 
-void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& y) {
-  require_fitting(a, x);
-  if (y.shape() != shape_of_product(a, x) || y.dtype() != a.dtype()) {
-    throw InvalidInput(
-        y.dtype() != a.dtype() ? "arrays.sparse.dtype" : "arrays.sparse.shape_mismatch",
-        fmt::format("the product has elements of {} and the shape {}, the array for "
-                    "it {} and {}",
-                    name(a.dtype()), to_string(shape_of_product(a, x)), name(y.dtype()),
-                    to_string(y.shape())));
+/// The type of places of stored numbers: the last step of a loop over them may exceed the count.
+DType place_type(const AnySparseMatrix& a, std::int64_t step) {
+  return a.value().count() + step <= INT32_MAX ? DType::i32 : DType::i64;
+}
+
+/// Elements of an array of one axis at those places, which it has.
+Expression elements_at(const AnyArray& array, const Expression& place) {
+  Extents strides;
+  for (int axis = 0; axis < place.shape().size(); ++axis) {
+    strides.push_back(0);
   }
-  detail::require_contiguous(y);
-  if (y.count() == 0) {
+  return gather(array.view(Layout{place.shape(), strides, array.layout().offset}), place);
+}
+
+/// @param rows  the shape of an element for each row: [n], or [n, w] for a product of that shape
+RowLists lists_of(const AnySparseMatrix& a, const Extents& rows) {
+  using Columns = detail::SparseEntries::Columns;
+  detail::SparseEntries entries{.value = a.value(), .column = a.column()};
+  const bool is_wide = rows.size() == 2;
+  if (a.format() == SparseFormat::csr) {
+    const auto at = [&](std::int64_t begin) -> Expression {
+      const AnyArray places = a.first()(Slice{begin, begin + a.rows()});
+      return is_wide ? places.expand_dims(-1) : places;
+    };
+    return {std::move(entries), at(0), at(1)};
+  }
+  const std::int64_t block = a.format_options().block;
+  const std::int64_t slice = a.format_options().slice;
+  entries.step = a.format() == SparseFormat::sell  ? slice
+                 : a.format() == SparseFormat::bsr ? block * block
+                                                   : a.rows();
+  entries.columns = a.format() == SparseFormat::dia   ? Columns::diagonals
+                    : a.format() == SparseFormat::bsr ? Columns::blocks
+                                                      : Columns::with_gaps;
+  const DType dtype = place_type(a, entries.step);
+  const auto number = [&](std::int64_t value) { return cast(Expression(value), dtype); };
+  const Expression element = indices(rows);
+  const Expression row = cast(is_wide ? floor_divide(element, rows[1]) : element, dtype);
+  if (a.format() == SparseFormat::sell) {
+    const auto of_slice = [&](const Expression& which) {
+      return cast(elements_at(a.first(), which), dtype);
+    };
+    const Expression which = floor_divide(row, number(slice));
+    const Expression lane = row & number(slice - 1);
+    return {std::move(entries), of_slice(which) + lane, of_slice(which + number(1))};
+  }
+  if (a.format() == SparseFormat::bsr) {
+    entries.block = static_cast<int>(block);
+    const Expression which = floor_divide(row, number(block));
+    const Expression within = (row - which * number(block)) * number(block);
+    const auto of_row = [&](const Expression& place) {
+      return cast(elements_at(a.first(), place), dtype) * number(block * block);
+    };
+    return {std::move(entries), of_row(which) + within, of_row(which + number(1))};
+  }
+  return {std::move(entries), row, number(a.value().count())};
+}
+
+/// The product as part of a kernel of expressions, which the matrix's rows suit in any case.
+Expression product_by_rows(const AnySparseMatrix& a, const AnyArray& x) {
+  RowLists lists = lists_of(a, shape_of_product(a, x.shape()));
+  lists.entries.suits_expressions = [](runtime::StreamRef) { return true; };
+  return detail::sparse_product(
+      std::make_shared<const detail::SparseEntries>(std::move(lists.entries)), lists.begin,
+      lists.end, x);
+}
+
+void multiply_by_rows(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
+                      const AnyArray& y) {
+  const Expression product = product_by_rows(a, x);
+  if (a.order().count() == 0) {
+    detail::evaluate_in_kernel(stream, product, y);
     return;
   }
-  if (a.entries() == 0 || a.columns() == 0) {
-    y.assign(0);
-    return;
+  // the row at each place, whose elements of y are next to each other
+  Expression further = cast(a.order(), DType::i64);
+  Extents strides = y.shape();
+  for (std::int64_t& each : strides) {
+    each = 0;
   }
+  if (y.axes() == 2) {
+    const std::int64_t width = y.shape()[1];
+    further = cast(a.order().expand_dims(-1), DType::i64) * width + indices({width});
+  }
+  scatter(product, further, y.view(Layout{y.shape(), strides, y.layout().offset}));
+}
+
+/// @param a  in compressed rows
+void multiply_in_rows(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
+                      const AnyArray& y) {
   const bool has_columns = x.axes() == 2 && x.shape()[1] != 1;
-  const runtime::StreamRef stream = current_stream(y.stream());
   const auto sharing = has_columns ? detail::RowSharing::planned : detail::row_sharing(stream, a);
   if (sharing != detail::RowSharing::planned) {
     const auto product = sharing == detail::RowSharing::tiles ? detail::multiply_by_tiles
@@ -127,11 +198,84 @@ void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& 
            lengths);
 }
 
-AnyArray multiply(const AnySparseMatrix& a, const AnyArray& x) {
-  require_fitting(a, x);
-  AnyArray y(a.dtype(), shape_of_product(a, x), current_stream(x.stream()));
-  multiply_into(a, x, y);
-  return y;
+}  // namespace
+
+void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& y) {
+  require_fitting(a, x.dtype(), x.shape());
+  const Extents shape = shape_of_product(a, x.shape());
+  if (!(x.device() == a.device())) {
+    throw InvalidInput("arrays.evaluate.mixed_devices",
+                       fmt::format("the matrix is on {} and the array on {}: copy one of them",
+                                   runtime::to_string(a.device().info().id),
+                                   runtime::to_string(x.device().info().id)));
+  }
+  if (y.shape() != shape || y.dtype() != a.dtype()) {
+    throw InvalidInput(
+        y.dtype() != a.dtype() ? "arrays.sparse.dtype" : "arrays.sparse.shape_mismatch",
+        fmt::format("the product has elements of {} and the shape {}, the array for "
+                    "it {} and {}",
+                    name(a.dtype()), to_string(shape), name(y.dtype()), to_string(y.shape())));
+  }
+  detail::require_contiguous(y);
+  if (y.count() == 0) {
+    return;
+  }
+  const runtime::StreamRef stream = current_stream(y.stream());
+  if (a.entries() == 0) {
+    y.assign(0);
+  } else if (const AnySparseMatrix* in_rows = detail::in_compressed_rows(a)) {
+    multiply_in_rows(stream, *in_rows, x, y);
+  } else {
+    multiply_by_rows(stream, a, x, y);
+  }
+}
+
+namespace detail {
+
+const AnySparseMatrix* in_compressed_rows(const AnySparseMatrix& a) {
+  if (a.format() == SparseFormat::csr) {
+    return &a;
+  }
+  if (a.format() == SparseFormat::coo || a.format() == SparseFormat::csc) {
+    return &a.known_rows().in_rows([&] { return a.in_format(SparseFormat::csr); });
+  }
+  return nullptr;
+}
+
+bool suits_expressions(runtime::StreamRef stream, const AnySparseMatrix& a) {
+  const AnySparseMatrix* const in_rows = in_compressed_rows(a);
+  if (in_rows == nullptr) {
+    return a.order().count() == 0;
+  }
+  if (!stream.device().info().is_cpu) {
+    return row_sharing(stream, *in_rows) == RowSharing::thread_per_row;
+  }
+  const auto longest = in_rows->known_rows().longest(stream, in_rows->first());
+  constexpr std::int64_t most_of_a_thread = 32;  // longer rows are read by several threads
+  return longest && *longest <= most_of_a_thread && *longest * a.rows() <= 4 * a.entries();
+}
+
+}  // namespace detail
+
+Expression multiply(const AnySparseMatrix& a, const Expression& x) {
+  require_fitting(a, x.dtype(), x.shape());
+  const Extents shape = shape_of_product(a, x.shape());
+  if (a.entries() == 0 || element_count(shape) == 0) {
+    return zeros(a.dtype(), shape, current_stream(a.value().stream()));
+  }
+  const AnySparseMatrix* const in_rows = detail::in_compressed_rows(a);
+  RowLists lists = lists_of(in_rows != nullptr ? *in_rows : a, shape);
+  lists.entries.suits_expressions = [a](runtime::StreamRef stream) {
+    return detail::suits_expressions(stream, a);
+  };
+  lists.entries.multiply_into = [a](runtime::StreamRef stream, const AnyArray& of_x,
+                                    const AnyArray& y) {
+    const StreamScope scope(stream);
+    multiply_into(a, of_x, y);
+  };
+  return detail::sparse_product(
+      std::make_shared<const detail::SparseEntries>(std::move(lists.entries)), lists.begin,
+      lists.end, x);
 }
 
 }  // namespace rtcg::arrays

@@ -2,6 +2,7 @@
 // Internal header: it is not installed.
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -38,6 +39,15 @@ class KnownRows {
   /// @cost  waits the first time
   [[nodiscard]] std::optional<std::int64_t> longest(runtime::StreamRef stream,
                                                     const AnyArray& first);
+  /// The matrix in compressed rows, made once by `make`.
+  template <class Make>
+  [[nodiscard]] const AnySparseMatrix& in_rows(const Make& make) {
+    const std::lock_guard lock(mutex_);
+    if (!in_rows_) {
+      in_rows_ = std::make_unique<const AnySparseMatrix>(make());
+    }
+    return *in_rows_;
+  }
   /// @cost  waits the first time
   [[nodiscard]] const RowTiles& tiles(runtime::StreamRef stream, const AnyArray& first,
                                       std::int64_t entries);
@@ -46,9 +56,19 @@ class KnownRows {
   std::mutex mutex_{};
   std::optional<std::int64_t> longest_{};
   std::optional<RowTiles> tiles_{};
+  std::unique_ptr<const AnySparseMatrix> in_rows_{};
 };
 
-/// How the product with the matrix is computed on the stream's device.
+/// The matrix in csr if its products run so: csr, coo and csc; otherwise null.
+///
+/// @cost  of coo and csc as in_format(), once
+[[nodiscard]] const AnySparseMatrix* in_compressed_rows(const AnySparseMatrix& a);
+/// Whether a thread for each row keeps all threads busy, so that products are best part of kernels
+/// of expressions.
+///
+/// @cost  of csr, coo and csc waits for the length of the longest row, once
+[[nodiscard]] bool suits_expressions(runtime::StreamRef stream, const AnySparseMatrix& a);
+/// How the product with the matrix, in compressed rows, is computed on the stream's device.
 ///
 /// @cost  waits the first time, on GPUs
 [[nodiscard]] RowSharing row_sharing(runtime::StreamRef stream, const AnySparseMatrix& a);

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -74,6 +73,9 @@ AnyArray AnySparseMatrix::diagonal() const {
   if (count == 0 || entries() == 0) {
     return zeros(dtype(), Extents{count}, current_stream(value_.stream()));
   }
+  if (format_ != SparseFormat::csr) {
+    return in_format(SparseFormat::csr).diagonal();
+  }
   AnyArray result(dtype(), Extents{rows()}, current_stream(value_.stream()));
   row_kernel(dtype(), "sparse_diagonal",
              "d[i] = sum(k, value[k] if column[k] == i else 0) {dep=begin:end}",
@@ -90,6 +92,9 @@ AnyArray AnySparseMatrix::row_sums() const {
 
 AnySparseMatrix AnySparseMatrix::with_scaled_rows(const AnyArray& factors) const {
   check_factors(*this, factors, rows(), "rows");
+  if (format_ != SparseFormat::csr) {
+    return in_format(SparseFormat::csr).with_scaled_rows(factors).in_format(format_, options_);
+  }
   AnyArray scaled(dtype(), Extents{entries()}, current_stream(value_.stream()));
   if (entries() != 0) {
     row_kernel(dtype(), "sparse_scaled_rows",
@@ -107,33 +112,19 @@ AnySparseMatrix AnySparseMatrix::with_scaled_rows(const AnyArray& factors) const
 
 AnySparseMatrix AnySparseMatrix::with_scaled_columns(const AnyArray& factors) const {
   check_factors(*this, factors, columns(), "columns");
+  if (format_ != SparseFormat::csr) {
+    return in_format(SparseFormat::csr).with_scaled_columns(factors).in_format(format_, options_);
+  }
   return with_values(entries() == 0 ? value_
                                     : evaluate(value_ * Expression(take(factors, column_))));
 }
 
 AnySparseMatrix AnySparseMatrix::transposed() const {
-  const std::vector<std::int32_t> first = first_.to_vector<std::int32_t>();
-  const std::vector<std::int32_t> column = column_.to_vector<std::int32_t>();
-  // the places of the entries in the order of their columns, and of their rows within a column
-  std::vector<std::int32_t> next(static_cast<std::size_t>(columns_) + 1);
-  for (const std::int32_t each : column) {
-    ++next[static_cast<std::size_t>(each) + 1];
+  if (format_ == SparseFormat::csc) {
+    return {rows(), first_, column_, value_};
   }
-  std::partial_sum(next.begin(), next.end(), next.begin());
-  const std::vector<std::int32_t> begins = next;
-  std::vector<std::int32_t> row_of(column.size());
-  std::vector<std::int32_t> from(column.size());
-  for (std::size_t row = 0; row + 1 < first.size(); ++row) {
-    for (std::int32_t e = first[row]; e < first[row + 1]; ++e) {
-      const auto place = static_cast<std::size_t>(
-          next[static_cast<std::size_t>(column[static_cast<std::size_t>(e)])]++);
-      row_of[place] = static_cast<std::int32_t>(row);
-      from[place] = e;
-    }
-  }
-  const runtime::StreamRef stream = current_stream(value_.stream());
-  return {rows(), Array<std::int32_t>(begins, stream), Array<std::int32_t>(row_of, stream),
-          entries() == 0 ? value_ : evaluate(take(value_, Array<std::int32_t>(from, stream)))};
+  const AnySparseMatrix in_columns = in_format(SparseFormat::csc);
+  return {rows(), in_columns.first_, in_columns.column_, in_columns.value_};
 }
 
 }  // namespace rtcg::arrays

@@ -21,38 +21,97 @@ void require_index_array(const char* which, const AnyArray& array) {
   }
 }
 
-}  // namespace
-
-AnySparseMatrix::AnySparseMatrix(std::int64_t columns, AnyArray first, AnyArray column,
-                                 AnyArray value)
-    : columns_(columns),
-      first_(std::move(first)),
-      column_(std::move(column)),
-      value_(std::move(value)),
-      known_rows_(std::make_shared<detail::KnownRows>()) {
-  require_index_array("first", first_);
-  require_index_array("column", column_);
-  if (value_.axes() != 1 || column_.count() != value_.count() || first_.count() == 0 ||
-      columns < 0) {
-    throw InvalidInput(
-        "arrays.sparse.shape_mismatch",
-        fmt::format("a sparse matrix of {} columns has 'first' of shape {}, 'column' of {} and "
-                    "'value' of {}: an element for each row and one more, and one each for every "
-                    "entry",
-                    columns, to_string(first_.shape()), to_string(column_.shape()),
-                    to_string(value_.shape())));
-  }
-  const bool is_wide = is_floating(value_.dtype()) || is_complex(value_.dtype()) ||
-                       value_.dtype() == DType::i32 || value_.dtype() == DType::i64;
-  if (!is_wide || is_half(value_.dtype()) || is_vector(value_.dtype())) {
+void require_numbers(const AnyArray& value) {
+  const bool is_wide = is_floating(value.dtype()) || is_complex(value.dtype()) ||
+                       value.dtype() == DType::i32 || value.dtype() == DType::i64;
+  if (!is_wide || is_half(value.dtype()) || is_vector(value.dtype())) {
     throw InvalidInput("arrays.sparse.dtype",
                        fmt::format("a sparse matrix has elements of f32, f64, c64, c128, i32 or "
                                    "i64, not of {}",
-                                   name(value_.dtype())));
+                                   name(value.dtype())));
   }
+}
+
+/// Entries in lists, of rows or columns, that begin at `first`.
+AnySparseMatrix::Parts parts_of_lists(SparseFormat format, std::int64_t others, AnyArray first,
+                                      AnyArray place, AnyArray value) {
+  const bool has_rows = format == SparseFormat::csr;
+  require_index_array("first", first);
+  require_index_array(has_rows ? "column" : "row", place);
+  if (value.axes() != 1 || place.count() != value.count() || first.count() == 0 || others < 0) {
+    throw InvalidInput(
+        "arrays.sparse.shape_mismatch",
+        fmt::format("a sparse matrix of {} {} has 'first' of shape {}, '{}' of {} and 'value' of "
+                    "{}: an element for each {} and one more, and one each for every entry",
+                    others, has_rows ? "columns" : "rows", to_string(first.shape()),
+                    has_rows ? "column" : "row", to_string(place.shape()), to_string(value.shape()),
+                    has_rows ? "row" : "column"));
+  }
+  const std::int64_t lists = first.count() - 1;
+  return {.format = format,
+          .rows = has_rows ? lists : others,
+          .columns = has_rows ? others : lists,
+          .entries = value.count(),
+          .first = std::move(first),
+          .column = std::move(place),
+          .value = std::move(value)};
+}
+
+}  // namespace
+
+std::string_view name(SparseFormat format) {
+  constexpr std::string_view names[] = {"csr", "coo", "csc", "ell", "sell", "dia", "bsr"};
+  return names[static_cast<std::size_t>(format)];
+}
+
+AnySparseMatrix::AnySparseMatrix(Parts parts)
+    : format_(parts.format),
+      options_(parts.options),
+      rows_(parts.rows),
+      columns_(parts.columns),
+      entries_(parts.entries),
+      first_(std::move(parts.first)),
+      column_(std::move(parts.column)),
+      value_(std::move(parts.value)),
+      order_(parts.order ? *parts.order : AnyArray(DType::i32, Extents{0}, value_.stream())),
+      known_rows_(std::make_shared<detail::KnownRows>()) {
+  require_numbers(value_);
   for (AnyArray* each : {&first_, &column_, &value_}) {
     *each = each->contiguous();
   }
+}
+
+AnySparseMatrix::AnySparseMatrix(std::int64_t columns, AnyArray first, AnyArray column,
+                                 AnyArray value)
+    : AnySparseMatrix(parts_of_lists(SparseFormat::csr, columns, std::move(first),
+                                     std::move(column), std::move(value))) {}
+
+AnySparseMatrix AnySparseMatrix::of_columns(std::int64_t rows, AnyArray first, AnyArray row,
+                                            AnyArray value) {
+  return AnySparseMatrix(
+      parts_of_lists(SparseFormat::csc, rows, std::move(first), std::move(row), std::move(value)));
+}
+
+AnySparseMatrix AnySparseMatrix::of_coordinates(std::int64_t rows, std::int64_t columns,
+                                                AnyArray row, AnyArray column, AnyArray value) {
+  require_index_array("row", row);
+  require_index_array("column", column);
+  if (value.axes() != 1 || row.count() != value.count() || column.count() != value.count() ||
+      rows < 0 || columns < 0) {
+    throw InvalidInput("arrays.sparse.shape_mismatch",
+                       fmt::format("a sparse matrix of {} x {} has 'row' of shape {}, 'column' of "
+                                   "{} and 'value' of {}: there has to be one each for every entry",
+                                   rows, columns, to_string(row.shape()), to_string(column.shape()),
+                                   to_string(value.shape())));
+  }
+  const std::int64_t entries = value.count();
+  return AnySparseMatrix(Parts{.format = SparseFormat::coo,
+                               .rows = rows,
+                               .columns = columns,
+                               .entries = entries,
+                               .first = std::move(row),
+                               .column = std::move(column),
+                               .value = std::move(value)});
 }
 
 AnySparseMatrix AnySparseMatrix::with_values(const AnyArray& value) const {

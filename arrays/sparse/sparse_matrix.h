@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "rtcg/arrays/core/array.h"
+#include "rtcg/arrays/lazy/expression.h"
 
 namespace rtcg::arrays {
 
@@ -14,17 +16,52 @@ namespace detail {
 class KnownRows;
 }  // namespace detail
 
-/// A matrix of mostly zeros on a device, in compressed rows: the entries of row i are those from
-/// `first[i]` to before `first[i + 1]`, each with its column and its value. Its element type is
-/// known at run time; SparseMatrix<T> is the same, typed.
+/// How a sparse matrix of n rows is stored: what the arrays of AnySparseMatrix hold.
+enum class SparseFormat : std::uint8_t {
+  /// Compressed rows: those of row i are the entries `first[i]` to before `first[i + 1]`.
+  csr,
+  /// Coordinates: `first` has the row of each entry. The rows ascend.
+  coo,
+  /// Compressed columns: as csr of the transposed matrix. `column` has the row of each entry.
+  csc,
+  /// Rows of equal length w: entry k of row i is at k*n + i. `first` is empty. The column of what
+  /// fills short rows is -1.
+  ell,
+  /// Slices of some rows, each as ell with its own length: entry k of the row at place p is at
+  /// first[p / slice] + k*slice + p % slice. With a window, rows are sorted by length within
+  /// windows, and `order` has the row of each place.
+  sell,
+  /// Diagonals: `column` has their distances from the main one, in ascending order; the element of
+  /// row i on diagonal d is at d*n + i.
+  dia,
+  /// Compressed rows of dense blocks, each row-major. `column` counts blocks.
+  bsr,
+};
+/// `csr`
+[[nodiscard]] std::string_view name(SparseFormat format);
+
+struct FormatOptions {
+  int slice = 32;  ///< of sell: rows of a slice, a power of two
+  /// Of sell: rows among which rows are sorted by length; a multiple of `slice`, or 1: not sorted.
+  int window = 1;
+  int block =
+      2;  ///< of bsr: rows and columns of a block, from 2 to 16, which divide those of the matrix
+  /// Of ell, sell, dia and bsr: numbers stored for each entry of the matrix, at most.
+  double most_stored = 8;
+
+  friend bool operator==(const FormatOptions&, const FormatOptions&) = default;
+};
+
+/// A matrix of mostly zeros on a device, in one of several formats. Its element type is known at
+/// run time; SparseMatrix<T> is the same, typed.
 ///
 /// A handle: copies share the entries.
 class AnySparseMatrix {
  public:
-  /// Shares the arrays. Entries of a row may have any order; several of one column are added up.
-  /// What is in the index arrays is not looked at: products of a matrix with columns outside of it
-  /// read foreign memory. It stays as it is from the first product on, which keeps what it finds
-  /// out about the rows; values may change.
+  /// Compressed rows; shares the arrays. Entries of a row may have any order; several of one column
+  /// are added up. What is in the index arrays is not looked at: products of a matrix with columns
+  /// outside of it read foreign memory. It stays as it is from the first product on, which keeps
+  /// what it finds out about the rows; values may change.
   ///
   /// @param first   i32, an element for each row and one more, ascending from 0
   /// @param column  i32, an element for each entry, from 0 to before `columns`
@@ -32,50 +69,142 @@ class AnySparseMatrix {
   /// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype,
   ///         arrays.evaluate.mixed_devices
   AnySparseMatrix(std::int64_t columns, AnyArray first, AnyArray column, AnyArray value);
+  /// Coordinates whose rows ascend, and compressed columns; the same otherwise. @throws  as above
+  [[nodiscard]] static AnySparseMatrix of_coordinates(std::int64_t rows, std::int64_t columns,
+                                                      AnyArray row, AnyArray column,
+                                                      AnyArray value);
+  [[nodiscard]] static AnySparseMatrix of_columns(std::int64_t rows, AnyArray first, AnyArray row,
+                                                  AnyArray value);
+  /// Compressed rows of entries in any order, sorted on the device: those of one place are added
+  /// up, the columns of a row ascend.
+  ///
+  /// @param row, column  of integers
+  /// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype;
+  ///         arrays.sparse.out_of_range: a row or column that the matrix does not have
+  /// @cost   as sort_by_key() and reduce_by_key(); waits
+  [[nodiscard]] static AnySparseMatrix from_triplets(std::int64_t rows, std::int64_t columns,
+                                                     const AnyArray& row, const AnyArray& column,
+                                                     const AnyArray& value);
 
+  [[nodiscard]] SparseFormat format() const noexcept { return format_; }
+  [[nodiscard]] const FormatOptions& format_options() const noexcept { return options_; }
   [[nodiscard]] DType dtype() const noexcept { return value_.dtype(); }
-  [[nodiscard]] std::int64_t rows() const { return first_.count() - 1; }
+  [[nodiscard]] std::int64_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::int64_t columns() const noexcept { return columns_; }
-  /// Numbers that are stored.
-  [[nodiscard]] std::int64_t entries() const { return value_.count(); }
+  /// Entries of the matrix. Formats that fill gaps store more numbers: `value().count()`.
+  [[nodiscard]] std::int64_t entries() const noexcept { return entries_; }
   [[nodiscard]] runtime::Device device() const noexcept { return value_.device(); }
+  /// Arrays as the format says; an array that it does not have is empty.
   [[nodiscard]] const AnyArray& first() const noexcept { return first_; }
   [[nodiscard]] const AnyArray& column() const noexcept { return column_; }
   [[nodiscard]] const AnyArray& value() const noexcept { return value_; }
+  [[nodiscard]] const AnyArray& order() const noexcept { return order_; }
 
-  /// The elements (i, i), as many as the shorter side has. @cost  asynchronous
+  /// The matrix in another format; itself where it has that. csr and coo have the columns and
+  /// values in common, and so do a matrix in csc and its transposed() in csr. From ell, sell, dia
+  /// and bsr zeros do not come back.
+  ///
+  /// @throws InvalidInput  arrays.sparse.format: options that the format does not have, or blocks
+  ///         that do not divide the matrix; arrays.sparse.padding: more numbers would be stored for
+  ///         each entry than `most_stored`
+  /// @cost   some launches on the device, and waits for the sizes of arrays; dia and bsr sort the
+  ///         entries
+  [[nodiscard]] AnySparseMatrix in_format(SparseFormat format,
+                                          const FormatOptions& options = {}) const;
+
+  /// The elements (i, i), as many as the shorter side has. @cost  asynchronous, and in_format(csr)
   [[nodiscard]] AnyArray diagonal() const;
   /// The sum of each row. @cost  asynchronous
   [[nodiscard]] AnyArray row_sums() const;
-  /// The product of a diagonal matrix and this one; the indices are shared.
+  /// The product of a diagonal matrix and this one, in its format; the indices are shared in csr.
   ///
   /// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype
-  /// @cost   asynchronous
+  /// @cost   asynchronous; but in csr, in_format() there and back
   [[nodiscard]] AnySparseMatrix with_scaled_rows(const AnyArray& factors) const;
   /// The product of this one and a diagonal matrix. @throws, @cost  as above
   [[nodiscard]] AnySparseMatrix with_scaled_columns(const AnyArray& factors) const;
-  /// The columns of each row ascend. @cost  waits; the host sorts the indices
+  /// In csr. That of a matrix in csc shares its arrays; otherwise the columns of each row ascend.
+  ///
+  /// @cost  in_format(csc)
   [[nodiscard]] AnySparseMatrix transposed() const;
 
   /// Internal: what products have found out.
   [[nodiscard]] detail::KnownRows& known_rows() const noexcept { return *known_rows_; }
+  /// Internal.
+  struct Parts {
+    SparseFormat format = SparseFormat::csr;
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    std::int64_t entries = 0;
+    AnyArray first;
+    AnyArray column;
+    AnyArray value;
+    std::optional<AnyArray> order{};
+    FormatOptions options{};
+  };
+  explicit AnySparseMatrix(Parts parts);
 
  private:
-  /// With the indices of this one.
+  /// With the indices of this one, in compressed rows.
   [[nodiscard]] AnySparseMatrix with_values(const AnyArray& value) const;
 
+  SparseFormat format_;
+  FormatOptions options_;
+  std::int64_t rows_;
   std::int64_t columns_;
+  std::int64_t entries_;
   AnyArray first_;
   AnyArray column_;
   AnyArray value_;
+  AnyArray order_;
   std::shared_ptr<detail::KnownRows> known_rows_;
 };
+
+/// The product with a vector, or with a matrix of so many rows, as an expression: `b - A * x` and
+/// `dot(p, A * p)` are one kernel each where a thread for each row suits the matrix: its rows are
+/// short and of about the same length, or it is in ell, sell without a window, dia or bsr. The
+/// product of another matrix runs before, by its own kernel; so does a product that is all there
+/// is.
+///
+/// Kernels of products with compressed rows are those of the loop engine, sliced as wisdom knows
+/// for numbers of rows and entries within a factor of two, otherwise as the cost model ranks: a
+/// thread, a part of a warp, a warp or a block for each row. Times a vector on a GPU, short rows of
+/// about the same length get a thread each, and blocks share rows of very different lengths so that
+/// each has the same number of rows and entries. Other formats have a thread for each row, but coo
+/// and csc: these run as compressed rows, which a product makes of them once; of csc it copies the
+/// values, which must not change from then on. The same operands give the same bits each time.
+///
+/// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype: x has other elements;
+///         where it runs: arrays.evaluate.mixed_devices
+/// @throws  what compiling and launching throw
+/// @cost   asynchronous; a copy of x before, if it is an expression. The first product with a
+///         matrix in csr or coo on a GPU, and of one in an expression anywhere, waits for the
+///         lengths of the rows, unless it is captured
+[[nodiscard]] Expression multiply(const AnySparseMatrix& a, const Expression& x);
+[[nodiscard]] inline Expression operator*(const AnySparseMatrix& a, const Expression& x) {
+  return multiply(a, x);
+}
+/// The same into `y`, which must be contiguous and have no elements in common with x.
+///
+/// @throws InvalidInput  as above; arrays.buffer_on.not_contiguous
+void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& y);
+
+/// The product of two sparse matrices in compressed rows, whose columns ascend. Zeros that sums
+/// give are entries.
+///
+/// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype,
+///         arrays.evaluate.mixed_devices
+/// @cost   memory for all products of entries, which are sorted as in from_triplets(); waits
+[[nodiscard]] AnySparseMatrix multiply(const AnySparseMatrix& a, const AnySparseMatrix& b);
+/// alpha A + beta B, in compressed rows. @throws  as above @cost  as from_triplets()
+[[nodiscard]] AnySparseMatrix sum_of(const AnySparseMatrix& a, const AnySparseMatrix& b,
+                                     double alpha = 1, double beta = 1);
 
 /// A sparse matrix with elements of type T. See AnySparseMatrix.
 ///
 ///     const std::vector<std::int32_t> row = {0, 0, 1}, column = {0, 2, 1};
 ///     const auto a = SparseMatrix<float>::from_triplets(2, 3, row, column, {{1.0F, 2.0F, 3.0F}});
-///     const Array<float> y = multiply(a, x);
+///     const Array<float> rest = b - a * x;
 template <Element T>
 class SparseMatrix {
  public:
@@ -98,11 +227,31 @@ class SparseMatrix {
                                                   std::span<const std::int32_t> column,
                                                   const std::vector<T>& value,
                                                   runtime::StreamRef stream = current_stream());
+  /// The same of arrays on a device. @throws, @cost  as AnySparseMatrix::from_triplets
+  [[nodiscard]] static SparseMatrix from_triplets(std::int64_t rows, std::int64_t columns,
+                                                  const Array<std::int32_t>& row,
+                                                  const Array<std::int32_t>& column,
+                                                  const Array<T>& value) {
+    return SparseMatrix(AnySparseMatrix::from_triplets(rows, columns, row, column, value));
+  }
+  /// As of AnySparseMatrix.
+  [[nodiscard]] static SparseMatrix of_coordinates(std::int64_t rows, std::int64_t columns,
+                                                   const Array<std::int32_t>& row,
+                                                   const Array<std::int32_t>& column,
+                                                   const Array<T>& value) {
+    return SparseMatrix(AnySparseMatrix::of_coordinates(rows, columns, row, column, value));
+  }
+  [[nodiscard]] static SparseMatrix of_columns(std::int64_t rows, const Array<std::int32_t>& first,
+                                               const Array<std::int32_t>& row,
+                                               const Array<T>& value) {
+    return SparseMatrix(AnySparseMatrix::of_columns(rows, first, row, value));
+  }
 
-  /// A copy of an `Eigen::SparseMatrix<T>`, or of another type with its members.
+  /// A copy of an `Eigen::SparseMatrix<T>`, or of another type with its members; in csc where
+  /// columns are stored one after the other.
   ///
   /// @throws InvalidInput  arrays.sparse.shape_mismatch: more than indices of 32 bits tell apart
-  /// @cost   copies; where columns are stored one after the other, as transposed()
+  /// @cost   copies
   template <class EigenMatrix>
   [[nodiscard]] static SparseMatrix from_eigen(const EigenMatrix& matrix,
                                                runtime::StreamRef stream = current_stream());
@@ -110,10 +259,15 @@ class SparseMatrix {
   // NOLINTNEXTLINE(google-explicit-constructor): as of Array
   operator const AnySparseMatrix&() const noexcept { return any_; }
   [[nodiscard]] const AnySparseMatrix& any() const noexcept { return any_; }
-  [[nodiscard]] std::int64_t rows() const { return any_.rows(); }
+  [[nodiscard]] SparseFormat format() const noexcept { return any_.format(); }
+  [[nodiscard]] std::int64_t rows() const noexcept { return any_.rows(); }
   [[nodiscard]] std::int64_t columns() const noexcept { return any_.columns(); }
-  [[nodiscard]] std::int64_t entries() const { return any_.entries(); }
+  [[nodiscard]] std::int64_t entries() const noexcept { return any_.entries(); }
   /// As of AnySparseMatrix.
+  [[nodiscard]] SparseMatrix in_format(SparseFormat format,
+                                       const FormatOptions& options = {}) const {
+    return SparseMatrix(any_.in_format(format, options));
+  }
   [[nodiscard]] Array<T> diagonal() const { return Array<T>(any_.diagonal()); }
   [[nodiscard]] Array<T> row_sums() const { return Array<T>(any_.row_sums()); }
   [[nodiscard]] SparseMatrix with_scaled_rows(const Array<T>& factors) const {
@@ -126,31 +280,19 @@ class SparseMatrix {
   /// With all zeros. @cost  waits; the host puts the entries in their places
   [[nodiscard]] Array<T> to_dense() const;
 
+  friend SparseMatrix operator*(const SparseMatrix& a, const SparseMatrix& b) {
+    return SparseMatrix(multiply(a.any(), b.any()));
+  }
+  friend SparseMatrix operator+(const SparseMatrix& a, const SparseMatrix& b) {
+    return SparseMatrix(sum_of(a.any(), b.any()));
+  }
+  friend SparseMatrix operator-(const SparseMatrix& a, const SparseMatrix& b) {
+    return SparseMatrix(sum_of(a.any(), b.any(), 1, -1));
+  }
+
  private:
   AnySparseMatrix any_;
 };
-
-/// The product with a vector, or with a matrix of so many rows: a new array. The kernel is one of
-/// the loop engine, sliced as wisdom knows for numbers of rows and entries within a factor of two,
-/// otherwise as the cost model ranks: a thread, a part of a warp, a warp or a block for each row.
-/// Times a vector on a GPU, short rows of about the same length get a thread each, and blocks share
-/// rows of very different lengths so that each has the same number of rows and entries. The same
-/// operands give the same bits each time.
-///
-/// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype: x has other elements,
-///         arrays.evaluate.mixed_devices
-/// @throws  what compiling and launching throw
-/// @cost   asynchronous; a copy of x before, if it is not contiguous. The first product with a
-///         vector on a GPU waits for the lengths of the rows, unless it is captured
-[[nodiscard]] AnyArray multiply(const AnySparseMatrix& a, const AnyArray& x);
-template <Element T>
-[[nodiscard]] Array<T> multiply(const SparseMatrix<T>& a, const Array<T>& x) {
-  return Array<T>(multiply(a.any(), x.any()));
-}
-/// The same into `y`, which must be contiguous and have no elements in common with x.
-///
-/// @throws InvalidInput  as above; arrays.buffer_on.not_contiguous
-void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& y);
 
 namespace detail {
 struct CompressedRows {
@@ -201,19 +343,20 @@ SparseMatrix<T> SparseMatrix<T>::from_eigen(const EigenMatrix& matrix, runtime::
     return Array<std::int32_t>(std::vector<std::int32_t>(begin, begin + length), stream);
   };
   constexpr bool has_rows = EigenMatrix::IsRowMajor;
-  const SparseMatrix result(
-      has_rows ? matrix.cols() : matrix.rows(),
-      indices(matrix.outerIndexPtr(), (has_rows ? matrix.rows() : matrix.cols()) + 1),
-      indices(matrix.innerIndexPtr(), count),
-      Array<T>(std::vector<T>(matrix.valuePtr(), matrix.valuePtr() + count), stream));
-  return has_rows ? result : result.transposed();
+  const Array<std::int32_t> first =
+      indices(matrix.outerIndexPtr(), (has_rows ? matrix.rows() : matrix.cols()) + 1);
+  const Array<std::int32_t> place = indices(matrix.innerIndexPtr(), count);
+  const Array<T> value(std::vector<T>(matrix.valuePtr(), matrix.valuePtr() + count), stream);
+  return has_rows ? SparseMatrix(matrix.cols(), first, place, value)
+                  : of_columns(matrix.rows(), first, place, value);
 }
 
 template <Element T>
 Array<T> SparseMatrix<T>::to_dense() const {
-  const std::vector<std::int32_t> first = any_.first().template to_vector<std::int32_t>();
-  const std::vector<std::int32_t> column = any_.column().template to_vector<std::int32_t>();
-  const std::vector<T> value = any_.value().template to_vector<T>();
+  const AnySparseMatrix in_rows = any_.in_format(SparseFormat::csr);
+  const std::vector<std::int32_t> first = in_rows.first().template to_vector<std::int32_t>();
+  const std::vector<std::int32_t> column = in_rows.column().template to_vector<std::int32_t>();
+  const std::vector<T> value = in_rows.value().template to_vector<T>();
   std::vector<T> dense(static_cast<std::size_t>(rows() * columns()));
   for (std::size_t row = 0; row + 1 < first.size(); ++row) {
     for (auto e = static_cast<std::size_t>(first[row]); std::cmp_less(e, first[row + 1]); ++e) {
