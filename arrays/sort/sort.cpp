@@ -138,6 +138,13 @@ AnyArray first_along(const AnyArray& array, std::int64_t axis, std::int64_t begi
   return array.view(slice(array.layout(), index));
 }
 
+void check_taken(std::int64_t k, std::int64_t length) {
+  if (k < 0 || k > length) {
+    throw InvalidInput("arrays.sort.top_k",
+                       fmt::format("{} of {} elements cannot be taken", k, length));
+  }
+}
+
 AnyArray one_axis(const Expression& keys, const char* what) {
   if (keys.shape().size() != 1) {
     throw InvalidInput(
@@ -232,13 +239,16 @@ AnyArray segmented_sort(const Expression& keys, const AnyArray& offsets,
 
 TopElements top_k(const Expression& values, std::int64_t k, bool is_greatest, std::int64_t axis) {
   const SortedRows rows(values, axis, keys_of(values.dtype(), {.is_descending = is_greatest}));
-  if (k < 0 || k > rows.length()) {
-    throw InvalidInput("arrays.sort.top_k",
-                       fmt::format("{} of {} elements cannot be taken", k, rows.length()));
-  }
+  check_taken(k, rows.length());
   const TopElements all = rows.sorted_with_places();
   return {first_along(all.values, axis, 0, k).contiguous(),
           first_along(all.places, axis, 0, k).contiguous()};
+}
+
+AnyArray partial_sort(const Expression& keys, std::int64_t k, const SortOptions& options) {
+  const SortedRows rows(keys, options.axis, keys_of(keys.dtype(), options));
+  check_taken(k, rows.length());
+  return first_along(rows.sorted(), options.axis, 0, k).contiguous();
 }
 
 AnyArray quantile(const Expression& values, double q, std::int64_t axis) {

@@ -89,6 +89,13 @@ struct TopElements {
 [[nodiscard]] TopElements top_k(const Expression& values, std::int64_t k, bool is_greatest = true,
                                 std::int64_t axis = -1);
 
+/// The first k of the elements along an axis in their order, as `std::partial_sort` puts them.
+///
+/// @throws InvalidInput  arrays.sort.top_k: k is negative or longer than the axis; as sort
+/// @cost   as sort
+[[nodiscard]] AnyArray partial_sort(const Expression& keys, std::int64_t k,
+                                    const SortOptions& options = {});
+
 /// The value below which the part `q` of the elements along an axis are, between the two nearest
 /// ones in proportion, as NumPy's `quantile`; NaN if any element is. f64 of integers, f32 of f16
 /// and bf16.
