@@ -9,7 +9,9 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/solve/conjugate_gradients.h"
+#include "rtcg/arrays/sparse/best_format.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
+#include "rtcg/cgen/support/error.h"
 
 namespace rtcg::bench {
 namespace {
@@ -69,6 +71,74 @@ HostRows power_law_rows(std::int64_t rows) {
   return result;
 }
 
+/// The neighbours of each point of a box: along the axes, or all 26.
+HostRows box_rows(std::int64_t nx, std::int64_t ny, std::int64_t nz, bool takes_corners) {
+  HostRows result;
+  const std::int64_t lengths[] = {nx, ny, nz};
+  for (std::int64_t row = 0; row < nx * ny * nz; ++row) {
+    const std::int64_t place[] = {row % nx, row / nx % ny, row / nx / ny};
+    for (int neighbour = 0; neighbour < 27; ++neighbour) {
+      const std::int64_t step[] = {neighbour % 3 - 1, neighbour / 3 % 3 - 1, neighbour / 9 - 1};
+      std::int64_t distance = 0;
+      bool is_inside = true;
+      for (int axis = 0; axis < 3; ++axis) {
+        distance += std::abs(step[axis]);
+        const std::int64_t at = place[axis] + step[axis];
+        is_inside = is_inside && at >= 0 && at < lengths[axis];
+      }
+      if (is_inside && (takes_corners || distance <= 1)) {
+        result.add(row + (step[2] * ny + step[1]) * nx + step[0], distance == 0 ? 6 : -1);
+      }
+    }
+    result.end_row();
+  }
+  return result;
+}
+
+/// Rows of the lengths that `length` gives, at random columns.
+template <class Length>
+HostRows random_rows(std::int64_t rows, const Length& length) {
+  std::mt19937_64 random(2);
+  HostRows result;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t count = length(row);
+    for (std::int64_t entry = 0; entry < count; ++entry) {
+      result.add(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows)), 0.5);
+    }
+    result.end_row();
+  }
+  return result;
+}
+
+/// Diagonals at these distances from the main one, in ascending order.
+HostRows diagonal_rows(std::int64_t rows, const std::vector<std::int64_t>& distances) {
+  HostRows result;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (const std::int64_t distance : distances) {
+      if (row + distance >= 0 && row + distance < rows) {
+        result.add(row + distance, 1.0 / static_cast<double>(1 + std::abs(distance) % 7));
+      }
+    }
+    result.end_row();
+  }
+  return result;
+}
+
+/// Dense blocks: that on the diagonal and `others` of each row of blocks.
+HostRows block_rows(std::int64_t blocks, std::int64_t size, std::int64_t others) {
+  HostRows result;
+  for (std::int64_t row = 0; row < blocks * size; ++row) {
+    for (std::int64_t other = 0; other <= others; ++other) {
+      const std::int64_t block = (row / size + other * (blocks / 7 + 1)) % blocks;
+      for (std::int64_t i = 0; i < size; ++i) {
+        result.add(block * size + i, 0.5);
+      }
+    }
+    result.end_row();
+  }
+  return result;
+}
+
 /// `width` neighbours on each side.
 HostRows banded_rows(std::int64_t rows, std::int64_t width) {
   HostRows result;
@@ -107,6 +177,25 @@ double product_bytes(const SparseMatrix<T>& a) {
          static_cast<double>(a.rows()) * (2 * sizeof(T) + 4);
 }
 
+/// Formats that store at most a half more numbers than the matrix has entries.
+template <Element T>
+std::vector<arrays::FormatChoice> formats_to_measure(const SparseMatrix<T>& a) {
+  using arrays::SparseFormat;
+  constexpr double most = 1.5;
+  std::vector<arrays::FormatChoice> result = {
+      {SparseFormat::ell, {.most_stored = most}},
+      {SparseFormat::sell, {.most_stored = most}},
+      {SparseFormat::sell, {.window = 512, .most_stored = most}},
+      {SparseFormat::dia, {.most_stored = most}}};
+  for (const int block : {6, 3, 2}) {
+    if (a.rows() % block == 0) {
+      result.push_back({SparseFormat::bsr, {.block = block, .most_stored = most}});
+      break;
+    }
+  }
+  return result;
+}
+
 template <Element T>
 void measure_product(const Stream& stream, const std::string& op, const HostRows& rows,
                      Report& report) {
@@ -115,8 +204,24 @@ void measure_product(const Stream& stream, const std::string& op, const HostRows
   const Array<T> y = arrays::zeros<T>({a.rows()});
   const Array<T> expected = arrays::zeros<T>({a.rows()});
   const CusparseProduct peer(stream, operands_of(a), x.address(), expected.address());
-  const std::vector<Rival> rivals = {{"rtcg arrays", false, [&] { multiply_into(a, x, y); }},
-                                     {"cuSPARSE", true, [&] { peer.run(); }}};
+  std::vector<Rival> rivals = {{"rtcg arrays", false, [&] { multiply_into(a, x, y); }},
+                               {"cuSPARSE", true, [&] { peer.run(); }}};
+  std::vector<SparseMatrix<T>> others;  // beside compressed rows
+  std::vector<std::string> names;
+  for (const arrays::FormatChoice& choice : formats_to_measure(a)) {
+    try {
+      others.push_back(a.in_format(choice.format, choice.options));
+      names.push_back("rtcg arrays, " + std::string(name(choice.format)) +
+                      (choice.options.window > 1 ? ", sorted" : ""));
+    } catch (const InvalidInput&) {  // it would store too much
+    }
+  }
+  const arrays::FormatChoice best = best_format(a, {.measures = true});
+  others.push_back(a.in_format(best.format, best.options));
+  names.push_back("rtcg arrays, best format");
+  for (std::size_t k = 0; k < others.size(); ++k) {
+    rivals.push_back({names[k], false, [&, k] { multiply_into(others[k], x, y); }});
+  }
   compete_in_turns(stream, rivals,
                    {.op = op, .dtype = sizeof(T) == 8 ? "f64" : "f32", .n = a.rows()},
                    product_bytes(a), 2 * static_cast<double>(a.entries()), report);
@@ -175,6 +280,26 @@ void measure_spmv(Device device, Report& report) {
   measure("A x, power law", power_law_rows(1 << 20));
   measure("A x, band of 41", banded_rows(1 << 20, 20));
   measure("A x, band of 401", banded_rows(1 << 17, 200));
+  measure("A x, stencil of 3 points", box_rows(1 << 22, 1, 1, false));
+  measure("A x, stencil of 5 points", box_rows(2048, 2048, 1, false));
+  measure("A x, stencil of 9 points", box_rows(1500, 1500, 1, true));
+  measure("A x, stencil of 27 points", box_rows(120, 120, 120, true));
+  measure("A x, band of 9", banded_rows(1 << 21, 4));
+  measure("A x, distant diagonals", diagonal_rows(1 << 21, {-(1 << 19), -1000, 0, 1000, 1 << 19}));
+  measure("A x, diagonal", diagonal_rows(1 << 23, {0}));
+  measure("A x, blocks of 2", block_rows(1 << 19, 2, 4));
+  measure("A x, blocks of 3", block_rows(1 << 18, 3, 6));
+  measure("A x, blocks of 6", block_rows(1 << 17, 6, 4));
+  measure("A x, 8 random a row", random_rows(1 << 20, [](std::int64_t) { return 8; }));
+  measure("A x, 64 random a row", random_rows(1 << 18, [](std::int64_t) { return 64; }));
+  measure("A x, 1 to 16 random a row",
+          random_rows(1 << 20, [](std::int64_t row) { return 1 + row * 7919 % 16; }));
+  measure("A x, empty rows",
+          random_rows(1 << 21, [](std::int64_t row) { return row % 4 == 0 ? 20 : 0; }));
+  measure("A x, one dense row",
+          random_rows(1 << 20, [](std::int64_t row) { return row == 12345 ? 1 << 20 : 8; }));
+  measure("A x, two lengths",
+          random_rows(1 << 20, [](std::int64_t row) { return row / 4096 % 2 == 0 ? 2 : 40; }));
 }
 
 void measure_cg(Device device, Report& report) {
