@@ -11,8 +11,9 @@ namespace rtcg::arrays {
 ///
 /// @throws InvalidInput  arrays.solve.zero_pivot: names the first row whose pivot is 0;
 ///         arrays.solve.shape_mismatch, arrays.solve.dtype
-/// @cost   waits; the host colours and factors. Memory as the matrix. Each use takes two launches a
-///         colour, and one
+/// @cost   waits; the host colours and factors. Memory as the matrix. Each use takes about four
+/// launches a
+///         colour
 /// @source Saad 2003, ch. 10 and 12
 [[nodiscard]] Preconditioner incomplete_lu(const AnySparseMatrix& a);
 
