@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
 #include "rtcg/arrays/create/create.h"
@@ -14,6 +15,7 @@
 #include "rtcg/arrays/sort/sort.h"
 #include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/arrays/sparse/triplets.h"
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/runtime/observe/timer.h"
 
@@ -117,11 +119,27 @@ double seconds_of_product(const AnySparseMatrix& a) {
   return best / 1000;
 }
 
+/// The matrix in a format, unless too much would be stored.
+std::optional<AnySparseMatrix> in_format(const AnySparseMatrix& a, const FormatChoice& choice) {
+  try {
+    return a.in_format(choice.format, choice.options);
+  } catch (const InvalidInput& error) {
+    if (error.code() != "arrays.sparse.padding") {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
 FormatChoice measured(const AnySparseMatrix& a, const std::vector<Candidate>& candidates) {
   FormatChoice best;
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& each : candidates) {
-    const double seconds = seconds_of_product(a.in_format(each.choice.format, each.choice.options));
+    const std::optional<AnySparseMatrix> stored = in_format(a, each.choice);
+    if (!stored) {
+      continue;
+    }
+    const double seconds = seconds_of_product(*stored);
     if (seconds < least) {
       least = seconds;
       best = each.choice;

@@ -49,6 +49,23 @@ TEST(BestFormat, IsRememberedForMatricesOfTheClass) {
   });
 }
 
+TEST(BestFormat, LeavesOutFormatsThatWouldStoreTooMuch) {
+  on_every_device([] {
+    // one long row, whose slice would be as long: 16 numbers for each entry
+    constexpr int n = 4096;
+    std::vector<Eigen::Triplet<double>> entries;
+    for (int i = 0; i < n; ++i) {
+      entries.emplace_back(i, i, 1.0);
+      entries.emplace_back(7, i, 1.0);
+    }
+    Eigen::SparseMatrix<double, Eigen::RowMajor> matrix(n, n);
+    matrix.setFromTriplets(entries.begin(), entries.end());
+    const auto a = SparseMatrix<double>::from_eigen(matrix);
+    const FormatChoice choice = best_format(a, {.measures = true});
+    EXPECT_EQ(a.in_format(choice.format, choice.options).entries(), a.entries());
+  });
+}
+
 TEST(BestFormat, IsMeasuredWhenAsked) {
   on_every_device([] {
     const auto a = of_kind<double>(five_points(24));
