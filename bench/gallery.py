@@ -27,8 +27,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GALLERY = ROOT / "examples" / "gallery"
 
 
+# Not the default generator: a graph capture that fails leaves that one unusable.
+NUMBERS = torch.Generator(device="cuda") if torch.cuda.is_available() else None
+
+
 def rand(*shape):
-    return torch.rand(*shape, device="cuda")
+    return torch.rand(*shape, device="cuda", generator=NUMBERS)
+
+
+def integers(most, count, **options):
+    return torch.randint(0, most, (count,), device="cuda", generator=NUMBERS, **options)
 
 
 def sizes_of(path):
@@ -88,7 +96,7 @@ def batch_norm(n):
 
 
 def histogram(n):
-    x = torch.randint(0, n["nb"], (n["n"],), device="cuda", dtype=torch.int32)
+    x = integers(n["nb"], n["n"], dtype=torch.int32)
     return lambda: torch.bincount(x, minlength=n["nb"])
 
 
@@ -98,19 +106,19 @@ def histogram_of_floats(n):
 
 
 def weighted_histogram(n):
-    x = torch.randint(0, n["nb"], (n["n"],), device="cuda")
+    x = integers(n["nb"], n["n"])
     w = rand(n["n"])
     return lambda: torch.bincount(x, w, minlength=n["nb"])
 
 
 def scatter_add(n):
-    rows = torch.randint(0, n["nt"], (n["n"],), device="cuda")
+    rows = integers(n["nt"], n["n"])
     x, table = rand(n["n"], n["m"]), rand(n["nt"], n["m"])
     return lambda: table.index_add_(0, rows, x)
 
 
 def gather(n):
-    rows = torch.randint(0, n["nt"], (n["n"],), device="cuda")
+    rows = integers(n["nt"], n["n"])
     table = rand(n["nt"], n["m"])
     return lambda: table[rows]
 
@@ -210,7 +218,7 @@ def max_pooling(n):
 
 def cross_entropy(n):
     x = rand(n["n"], n["m"])
-    label = torch.randint(0, n["m"], (n["n"],), device="cuda")
+    label = integers(n["m"], n["n"])
     return lambda: F.cross_entropy(x, label, reduction="none")
 
 
