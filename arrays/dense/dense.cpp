@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/dense/cusolver.h"
 #include "rtcg/arrays/dense/lapack.h"
 #include "rtcg/arrays/dense/small_matrices.h"
 #include "rtcg/arrays/lazy/evaluate.h"
@@ -73,6 +74,10 @@ Batch square_batch_of(const char* function, const Expression& a) {
   return batch;
 }
 
+bool is_none(const std::string& library) {
+  return library.rfind("none", 0) == 0;
+}
+
 /// Whether generated kernels compute; otherwise the library is there.
 ///
 /// @throws Unsupported  arrays.dense.too_large, arrays.dense.not_generated, arrays.dense.no_library
@@ -81,16 +86,17 @@ bool by_kernels(const char* function, const Batch& batch, DenseWay way, bool is_
   const bool is_small = longest <= detail::most_small_rows;
   if (way == DenseWay::generated) {
     if (!is_generated) {
-      throw Unsupported("arrays.dense.not_generated",
-                        fmt::format("no kernels are generated for {}; use DenseWay::automatic on "
-                                    "the host, with LAPACK",
-                                    function));
+      throw Unsupported(
+          "arrays.dense.not_generated",
+          fmt::format("no kernels are generated for {}; use DenseWay::automatic, with a "
+                      "library",
+                      function));
     }
     if (!is_small) {
       throw Unsupported(
           "arrays.dense.too_large",
           fmt::format("generated kernels of {} take at most {} rows and columns, "
-                      "not {} and {}; use DenseWay::automatic on the host",
+                      "not {} and {}; use DenseWay::automatic",
                       function, detail::most_small_rows, batch.rows(), batch.columns()));
     }
     return true;
@@ -99,16 +105,12 @@ bool by_kernels(const char* function, const Batch& batch, DenseWay way, bool is_
     return true;
   }
   const runtime::Device device = current_stream().device();
-  const bool is_host = device.info().id.kind == runtime::BackendKind::host;
-  if (!is_host || !detail::has_lapack()) {
+  const std::string library = describe_dense_library(device);
+  if (is_none(library)) {
     throw Unsupported(
         "arrays.dense.no_library",
         fmt::format("{} of matrices of {} rows and {} columns on {} by a library: {}", function,
-                    batch.rows(), batch.columns(), runtime::to_string(device.info().id),
-                    is_host ? fmt::format("{}; install liblapack3 or libopenblas0, or name a "
-                                          "library by RTCG_LIBLAPACK",
-                                          detail::describe_lapack())
-                            : "LAPACK computes on the host; copy the matrices there"));
+                    batch.rows(), batch.columns(), runtime::to_string(device.info().id), library));
   }
   return false;
 }
@@ -174,8 +176,31 @@ AnyArray rows_first(const AnyArray& matrices) {
   return matrices.swap_axes(1, 2).copy();
 }
 
-void wait_for_inputs() {
-  current_stream().synchronize();
+bool is_on_host() {
+  return current_stream().device().info().id.kind == runtime::BackendKind::host;
+}
+
+/// Calls LAPACK when the work on the stream is done, or submits what cuSOLVER does to it.
+template <class OnHost, class OnCuda>
+void by_library(const OnHost& on_host, const OnCuda& on_cuda) {
+  const runtime::StreamRef stream = current_stream();
+  if (is_on_host()) {
+    stream.synchronize();
+    on_host();
+  } else {
+    on_cuda(*detail::CusolverApi::find(), stream);
+  }
+}
+
+AnyArray library_pivots(const Batch& batch) {
+  return {is_on_host() ? DType::i32 : DType::i64, {batch.count(), batch.rows()}, current_stream()};
+}
+
+void library_lu(const AnyArray& a, const AnyArray& pivots, const AnyArray& info) {
+  by_library([&] { detail::lapack_lu(a, pivots, info); },
+             [&](const detail::CusolverApi& api, runtime::StreamRef stream) {
+               detail::cusolver_lu(api, stream, a, pivots, info);
+             });
 }
 
 AnyArray empty_like_batch(DType dtype, const Extents& shape) {
@@ -208,11 +233,13 @@ AnyArray solve_batch(const char* function, const Batch& a, const AnyArray& b,
   }
   const AnyArray lu = columns_first(a.matrices);
   const AnyArray solution = columns_first(b);
-  const AnyArray pivots = empty_like_batch(DType::i32, {a.count(), a.rows()});
-  wait_for_inputs();
-  detail::lapack_lu(lu, pivots, info.values());
+  const AnyArray pivots = library_pivots(a);
+  library_lu(lu, pivots, info.values());
   info.check(singular_code, singular_text);
-  detail::lapack_solve(lu, pivots, solution);
+  by_library([&] { detail::lapack_solve(lu, pivots, solution); },
+             [&](const detail::CusolverApi& api, runtime::StreamRef stream) {
+               detail::cusolver_solve(api, stream, lu, pivots, solution);
+             });
   return rows_first(solution);
 }
 
@@ -299,11 +326,11 @@ LuResult lu(const Expression& a, const DenseOptions& options) {
             pivots.matrices().contiguous().reshape(pivot_shape)};
   }
   const AnyArray factors = columns_first(batch.matrices);
-  const AnyArray pivots = empty_like_batch(DType::i32, {batch.count(), batch.rows()});
-  wait_for_inputs();
-  detail::lapack_lu(factors, pivots, info.values());
+  const AnyArray pivots = library_pivots(batch);
+  library_lu(factors, pivots, info.values());
   info.check(singular_code, singular_text);
-  return {rows_first(factors).reshape(shape), evaluate(pivots - 1).reshape(pivot_shape)};
+  return {rows_first(factors).reshape(shape),
+          evaluate(cast(pivots - 1, DType::i32)).reshape(pivot_shape)};
 }
 
 AnyArray det(const Expression& a, const DenseOptions& options) {
@@ -360,8 +387,10 @@ AnyArray cholesky(const Expression& a, const DenseOptions& options) {
     return factors.matrices().contiguous().reshape(shape);
   }
   const AnyArray factors = columns_first(batch.matrices);
-  wait_for_inputs();
-  detail::lapack_cholesky(factors, info.values());
+  by_library([&] { detail::lapack_cholesky(factors, info.values()); },
+             [&](const detail::CusolverApi& api, runtime::StreamRef stream) {
+               detail::cusolver_cholesky(api, stream, factors, info.values());
+             });
   check();
   return evaluate(lower_triangle(factors.swap_axes(1, 2))).reshape(shape);
 }
@@ -390,13 +419,17 @@ QrResult qr(const Expression& a, const DenseOptions& options) {
   }
   const AnyArray factors = columns_first(batch.matrices);
   const AnyArray tau = empty_like_batch(dtype, {batch.count(), least});
-  wait_for_inputs();
-  detail::lapack_qr(factors, tau);
+  by_library([&] { detail::lapack_qr(factors, tau); },
+             [&](const detail::CusolverApi& api, runtime::StreamRef on) {
+               detail::cusolver_qr(api, on, factors, tau);
+             });
   const AnyArray r =
       evaluate(upper_triangle(factors.swap_axes(1, 2)(whole, Slice{0, least}))).reshape(r_shape);
   const AnyArray q = factors(whole, Slice{0, least}).copy();
-  wait_for_inputs();
-  detail::lapack_q(q, tau);
+  by_library([&] { detail::lapack_q(q, tau); },
+             [&](const detail::CusolverApi& api, runtime::StreamRef on) {
+               detail::cusolver_q(api, on, q, tau);
+             });
   return {rows_first(q).reshape(q_shape), r};
 }
 
@@ -417,10 +450,12 @@ EighResult eigenvalues(const char* function, const Expression& a, bool with_vect
   static_cast<void>(by_kernels(function, batch, options.way, false));
   const AnyArray vectors = columns_first(batch.matrices);
   const AnyArray values = empty_like_batch(real_of(dtype), {batch.count(), batch.rows()});
-  wait_for_inputs();
-  detail::lapack_eigh(vectors, values, with_vectors, info.values());
+  by_library([&] { detail::lapack_eigh(vectors, values, with_vectors, info.values()); },
+             [&](const detail::CusolverApi& api, runtime::StreamRef stream) {
+               detail::cusolver_eigh(api, stream, vectors, values, with_vectors, info.values());
+             });
   info.check("arrays.dense.no_convergence",
-             "has eigenvalues that were not found, as LAPACK says by");
+             "has eigenvalues that were not found, as the library says by");
   return {values.reshape(values_shape), rows_first(vectors).reshape(shape)};
 }
 
@@ -449,23 +484,47 @@ SvdResult svd(const Expression& a, const DenseOptions& options) {
   }
   const Info info("svd", batch, options);
   static_cast<void>(by_kernels("svd", batch, options.way, false));
+  const auto check = [&] {
+    info.check("arrays.dense.no_convergence",
+               "has singular values that were not found, as the library says by");
+  };
+  if (!is_on_host()) {
+    const detail::CusolverSvd found = detail::cusolver_svd(
+        *detail::CusolverApi::find(), current_stream(), batch.matrices, info.values());
+    check();
+    return {found.u.reshape(u_shape), found.values.reshape(values_shape),
+            found.vh.reshape(vh_shape)};
+  }
   const AnyArray factors = columns_first(batch.matrices);
   const AnyArray values = empty_like_batch(real_of(dtype), {batch.count(), least});
   const AnyArray u = empty_like_batch(dtype, {batch.count(), least, batch.rows()});
   const AnyArray vh = empty_like_batch(dtype, {batch.count(), batch.columns(), least});
-  wait_for_inputs();
+  current_stream().synchronize();
   detail::lapack_svd(factors, values, u, vh, info.values());
-  info.check("arrays.dense.no_convergence",
-             "has singular values that were not found, as LAPACK says by");
+  check();
   return {rows_first(u).reshape(u_shape), values.reshape(values_shape),
           rows_first(vh).reshape(vh_shape)};
 }
 
 std::string describe_dense_library(runtime::Device device) {
-  if (device.info().id.kind != runtime::BackendKind::host) {
-    return "none: LAPACK computes on the host";
+  switch (device.info().id.kind) {
+    case runtime::BackendKind::host:
+      return detail::has_lapack() ? detail::describe_lapack()
+                                  : fmt::format(
+                                        "none: {}; install liblapack3 or libopenblas0, or "
+                                        "name a library by RTCG_LIBLAPACK",
+                                        detail::describe_lapack());
+    case runtime::BackendKind::cuda:
+      return detail::CusolverApi::find() != nullptr
+                 ? detail::CusolverApi::find()->library
+                 : fmt::format(
+                       "none: {}; install libcusolver of CUDA 12 or 13, or name it by "
+                       "RTCG_LIBCUSOLVER",
+                       detail::CusolverApi::why_none());
+    default:
+      return "none: LAPACK computes on the host, and cuSOLVER on CUDA devices; copy the matrices "
+             "there";
   }
-  return detail::has_lapack() ? detail::describe_lapack() : "none: " + detail::describe_lapack();
 }
 
 }  // namespace rtcg::arrays

@@ -19,15 +19,16 @@ enum class DenseWay {
   /// @throws Unsupported  arrays.dense.too_large: more than 32 rows or columns;
   ///         arrays.dense.not_generated
   generated,
-  library,  ///< LAPACK, on the host. @throws Unsupported  arrays.dense.no_library
+  /// LAPACK on the host, cuSOLVER on CUDA devices. @throws Unsupported  arrays.dense.no_library
+  library,
 };
 
 struct DenseOptions {
   DenseWay way = DenseWay::automatic;
   /// An array of i32 of the shape of the batch. It gets 0 for each matrix, or a number from 1 on:
   /// of the first column whose pivot is 0, of the first leading minor that is not positive, or
-  /// LAPACK's, of what did not converge. Nothing is thrown then, and results of such matrices are
-  /// not defined. Without it the functions wait and throw.
+  /// the library's, of what did not converge. Nothing is thrown then, and results of such matrices
+  /// are not defined. Without it the functions wait and throw.
   std::optional<AnyArray> info{};
 };
 
@@ -38,7 +39,9 @@ struct DenseOptions {
 /// @throws InvalidInput  arrays.dense.shape; arrays.dense.dtype; arrays.dense.info;
 ///         arrays.dense.singular
 /// @throws Unsupported   arrays.dense.no_library, arrays.dense.too_large
-/// @cost   generated: four launches, and waits unless `info` is given. LAPACK waits
+/// @throws DeviceError   arrays.dense.call_failed
+/// @cost   generated: four launches, and waits unless `info` is given. LAPACK waits; so does
+///         cuSOLVER unless `info` is given and it needs no memory of the host
 [[nodiscard]] AnyArray solve(const Expression& a, const Expression& b,
                              const DenseOptions& options = {});
 /// The inverse. @throws, @cost  as solve
