@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/evaluate_integer.h"
@@ -16,8 +17,10 @@ namespace rtcg::loopy::detail {
 /// Counts the points of loops for some values of the parameters, and remembers what it found.
 class PointCounter {
  public:
-  PointCounter(const Kernel& kernel, const IntegerValues& parameters)
-      : kernel_(kernel), parameters_(parameters) {}
+  /// @param kernel  outlives this object
+  PointCounter(const Kernel& kernel, IntegerValues parameters)
+      : kernel_(kernel), parameters_(std::move(parameters)) {}
+  PointCounter(const Kernel&& kernel, IntegerValues parameters) = delete;
 
   /// Values that the inames take together; those of a box around them where they cannot be
   /// counted.
@@ -33,7 +36,7 @@ class PointCounter {
   [[nodiscard]] std::optional<double> exact_points(const NameSet& inames) const;
 
   const Kernel& kernel_;
-  const IntegerValues& parameters_;
+  const IntegerValues parameters_;
   std::map<NameSet, double> known_{};
   std::map<std::string, double> lengths_{};
 };
