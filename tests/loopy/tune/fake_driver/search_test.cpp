@@ -10,12 +10,12 @@ using SearchOnFakeDriver = runtime::FakeDevice;
 
 // What moves along rows of computed lengths is estimated for names that have no value.
 TEST_F(SearchOnFakeDriver, PreparesRowsOfComputedLengths) {
-  const Kernel kernel = make_kernel(
-      "{[s]: 0 <= s < ns} {[k]: begin <= k < end}",
-      "<> begin = first[s] {id=begin}\n"
-      "<> end = first[s + 1] {id=end}\n"
-      "out[s] = sum(k, x[k]) {dep=begin:end}",
-      {.arguments = "x: f32[n]; out: f32[ns]; first: i32[ns + 1]; n: i32"});
+  const Kernel kernel =
+      make_kernel("{[s]: 0 <= s < ns} {[k]: begin <= k < end}",
+                  "<> begin = first[s] {id=begin}\n"
+                  "<> end = first[s + 1] {id=end}\n"
+                  "out[s] = sum(k, x[k]) {dep=begin:end}",
+                  {.arguments = "x: f32[n]; out: f32[ns]; first: i32[ns + 1]; n: i32"});
   TuneOptions options;
   options.constraints.parameters = {{"ns", 100}, {"n", 1000}};
   options.budget_seconds = 0.05;
