@@ -49,25 +49,27 @@ class Linker {
   };
 
   void check_vertices() const {
-    const auto check = [&](int vertex, const std::string& what) {
+    // texts are made where they are needed: there are millions of vertices to check
+    const auto check = [&](int vertex, const auto& name) {
       if (vertex < 0 || static_cast<std::size_t>(vertex) >= mesh_.vertices.size()) {
         throw InvalidInput("dg.find_connectivity.bad_vertex",
-                           fmt::format("{} has a vertex {}: there are {}, counted from 0", what,
+                           fmt::format("{} has a vertex {}: there are {}, counted from 0", name(),
                                        vertex, mesh_.vertices.size()));
       }
     };
     for (std::size_t i = 0; i < mesh_.elements.size(); ++i) {
       for (std::size_t v = 0; v <= dimension_; ++v) {
-        check(mesh_.elements[i][v], "element " + std::to_string(i));
+        check(mesh_.elements[i][v], [i] { return fmt::format("element {}", i); });
       }
     }
     for (std::size_t i = 0; i < mesh_.boundary_faces.size(); ++i) {
       for (std::size_t v = 0; v < dimension_; ++v) {
-        check(mesh_.boundary_faces[i].vertices[v], "boundary face " + std::to_string(i));
+        check(mesh_.boundary_faces[i].vertices[v],
+              [i] { return fmt::format("boundary face {}", i); });
       }
     }
     for (const int twin : mesh_.twins) {
-      check(twin, "the list of periodic vertices");
+      check(twin, [] { return "the list of periodic vertices"; });
     }
     check_lengths();
   }

@@ -12,15 +12,17 @@
 namespace rtcg::dg {
 namespace {
 
+// of three rows and columns at most, so that none is on the heap
 using Square = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor, 3, 3>;
+using Row = Eigen::Matrix<double, 1, Eigen::Dynamic, Eigen::RowMajor, 1, 3>;
 
 // The gradient of face f, as a function that is 0 on it and falls inward, by the reference
 // coordinates.
-Eigen::RowVectorXd reference_normal(Eigen::Index dimension, Eigen::Index face) {
-  Eigen::RowVectorXd normal = Eigen::RowVectorXd::Zero(dimension);
+Row reference_normal(Eigen::Index dimension, Eigen::Index face) {
+  Row normal = Row::Zero(dimension);
   const auto opposite_of_first = dimension == 3 ? 2 : 1;
   if (face == opposite_of_first) {
-    return Eigen::RowVectorXd::Ones(dimension);
+    return Row::Ones(dimension);
   }
   const std::array<std::array<Eigen::Index, 4>, 3> axes = {
       {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 1, 0, 0}}};
@@ -74,6 +76,14 @@ GeometricFactors find_geometric_factors(const Mesh& mesh) {
   result.dimension = static_cast<std::size_t>(mesh.dimension);
   result.faces = mesh.face_count();
   const auto dimension = static_cast<Eigen::Index>(mesh.dimension);
+  std::vector<Row> normals_of_reference;
+  for (std::size_t face = 0; face < result.faces; ++face) {
+    normals_of_reference.push_back(reference_normal(dimension, static_cast<Eigen::Index>(face)));
+  }
+  result.jacobian.reserve(mesh.element_count());
+  result.metric.reserve(mesh.element_count() * result.dimension * result.dimension);
+  result.face_scale.reserve(mesh.element_count() * result.faces);
+  result.normals.reserve(mesh.element_count() * result.faces * result.dimension);
   for (std::size_t element = 0; element < mesh.element_count(); ++element) {
     const Square map = map_of(mesh, element);
     const double jacobian = map.determinant();
@@ -86,8 +96,7 @@ GeometricFactors find_geometric_factors(const Mesh& mesh) {
     const double longest = longest_half_edge(map);
     result.metric.insert(result.metric.end(), inverse.data(), inverse.data() + inverse.size());
     for (std::size_t face = 0; face < result.faces; ++face) {
-      const Eigen::RowVectorXd normal =
-          reference_normal(dimension, static_cast<Eigen::Index>(face)) * inverse;
+      const Row normal = normals_of_reference[face] * inverse;
       const double scale = normal.norm();
       // the height over this face is 2 / scale
       if (!std::isfinite(scale) || !(1 / scale >= least_flatness * longest)) {

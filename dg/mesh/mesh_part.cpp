@@ -93,19 +93,21 @@ class Splitter {
   }
 
   void number_elements() {
+    numbers_.assign(mesh_.element_count(), 0);
     for (std::size_t i = 0; i < result_.part.places.size(); ++i) {
-      numbers_[result_.part.places[i]] = static_cast<std::uint32_t>(i);
+      numbers_[static_cast<std::size_t>(result_.part.places[i])] = static_cast<std::uint32_t>(i);
     }
   }
 
   void add_links() {
     result_.connectivity.faces = connectivity_.faces;
+    result_.connectivity.links.reserve(result_.part.owned * connectivity_.faces);
     for (std::size_t i = 0; i < result_.part.owned; ++i) {
       const auto element = static_cast<std::size_t>(result_.part.places[i]);
       for (std::size_t face = 0; face < connectivity_.faces; ++face) {
         FaceLink link = connectivity_.link(element, face);
         if (!link.is_boundary()) {
-          link.element = static_cast<int>(numbers_.at(link.element));
+          link.element = static_cast<int>(numbers_[static_cast<std::size_t>(link.element)]);
         }
         result_.connectivity.links.push_back(link);
       }
@@ -142,7 +144,7 @@ class Splitter {
   void number(const std::set<std::pair<std::int64_t, std::size_t>>& from,
               std::vector<std::uint32_t>& sides, std::vector<std::uint32_t>& elements) const {
     for (const auto& [element, face] : from) {
-      const std::uint32_t number = numbers_.at(element);
+      const std::uint32_t number = numbers_[static_cast<std::size_t>(element)];
       sides.push_back(number * static_cast<std::uint32_t>(connectivity_.faces) +
                       static_cast<std::uint32_t>(face));
       if (elements.empty() || elements.back() != number) {
@@ -153,10 +155,12 @@ class Splitter {
 
   // With the vertices that its elements have, in their order in the whole.
   [[nodiscard]] Mesh mesh_of(const std::vector<std::int64_t>& places) const {
-    std::map<int, int> vertices;
+    constexpr int absent = -1;
+    std::vector<int> own(mesh_.vertices.size(), absent);  // [vertex of the whole]
     for (const std::int64_t place : places) {
       for (std::size_t i = 0; i < mesh_.face_count(); ++i) {
-        vertices.emplace(mesh_.elements[static_cast<std::size_t>(place)][i], 0);
+        const int vertex = mesh_.elements[static_cast<std::size_t>(place)][i];
+        own[static_cast<std::size_t>(vertex)] = 0;
       }
     }
     Mesh result;
@@ -164,18 +168,22 @@ class Splitter {
     result.boundary_tags = mesh_.boundary_tags;
     result.regions = mesh_.regions;
     result.places_in_whole = places;
-    for (auto& [of_whole, own] : vertices) {
-      own = static_cast<int>(result.vertices.size());
-      result.vertices.push_back(mesh_.vertices[static_cast<std::size_t>(of_whole)]);
+    for (std::size_t vertex = 0; vertex < own.size(); ++vertex) {
+      if (own[vertex] == absent) {
+        continue;
+      }
+      own[vertex] = static_cast<int>(result.vertices.size());
+      result.vertices.push_back(mesh_.vertices[vertex]);
       if (!mesh_.vertex_numbers.empty()) {
-        result.vertex_numbers.push_back(mesh_.vertex_numbers[static_cast<std::size_t>(of_whole)]);
+        result.vertex_numbers.push_back(mesh_.vertex_numbers[vertex]);
       }
     }
+    result.elements.reserve(places.size());
     for (const std::int64_t place : places) {
       const auto element = static_cast<std::size_t>(place);
       std::array<int, 4> corners = mesh_.elements[element];
       for (std::size_t i = 0; i < mesh_.face_count(); ++i) {
-        corners[i] = vertices.at(corners[i]);
+        corners[i] = own[static_cast<std::size_t>(corners[i])];
       }
       result.elements.push_back(corners);
       if (!mesh_.element_regions.empty()) {
@@ -210,7 +218,7 @@ class Splitter {
   const std::vector<int>& part_of_;
   int part_;
   SplitMesh result_;
-  std::map<std::int64_t, std::uint32_t> numbers_;  // places in the whole -> in the part
+  std::vector<std::uint32_t> numbers_;  // [place in the whole]: in the part, if it is there
 };
 
 }  // namespace

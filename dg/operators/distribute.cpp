@@ -82,11 +82,9 @@ State gathered_state(const Discretization& on, const State& state) {
   if (!on.part) {
     return state;
   }
-  const std::vector<double> own = detail::to_device_order(state);
-  const std::span<const std::byte> bytes = distributed::bytes_of(own);
   const std::size_t of_element = state.fields * state.nodes;
-  const std::vector<double> values = distributed::values_of<double>(
-      detail::gather_elements(on, {bytes.begin(), bytes.end()}, of_element * sizeof(double)));
+  const std::vector<double> values = distributed::values_of<double>(detail::gather_elements(
+      on, detail::to_device_order(state, cgen::f64), of_element * sizeof(double)));
   State whole;
   whole.fields = state.fields;
   whole.nodes = state.nodes;

@@ -21,6 +21,41 @@ std::vector<std::byte> bytes_of(const std::vector<Number>& values) {
   return bytes;
 }
 
+// Large states: each number is read and written once.
+template <class Number>
+std::vector<std::byte> ordered_by_element(const State& state) {
+  std::vector<std::byte> bytes(state.values.size() * sizeof(Number));
+  std::byte* next = bytes.data();
+  std::vector<Number> of_nodes(state.nodes);
+  for (std::size_t element = 0; element < state.elements; ++element) {
+    for (std::size_t field = 0; field < state.fields; ++field) {
+      const double* first = &state.values[(field * state.elements + element) * state.nodes];
+      std::transform(first, first + state.nodes, of_nodes.begin(),
+                     [](double value) { return static_cast<Number>(value); });
+      std::memcpy(next, of_nodes.data(), state.nodes * sizeof(Number));
+      next += state.nodes * sizeof(Number);
+    }
+  }
+  return bytes;
+}
+
+template <class Number>
+State ordered_by_field(const std::vector<std::byte>& bytes, std::size_t fields,
+                       const Discretization& on) {
+  State state(fields, on);
+  const std::byte* next = bytes.data();
+  std::vector<Number> of_nodes(state.nodes);
+  for (std::size_t element = 0; element < state.elements; ++element) {
+    for (std::size_t field = 0; field < fields; ++field) {
+      std::memcpy(of_nodes.data(), next, state.nodes * sizeof(Number));
+      next += state.nodes * sizeof(Number);
+      std::copy(of_nodes.begin(), of_nodes.end(),
+                &state.values[(field * state.elements + element) * state.nodes]);
+    }
+  }
+  return state;
+}
+
 template <class Number>
 std::vector<double> numbers_of(const std::vector<std::byte>& bytes) {
   std::vector<Number> numbers(bytes.size() / sizeof(Number));
@@ -318,30 +353,14 @@ Matrix surface_operator(const System& system, const ReferenceElement& element) {
   return cleaned(element.lift, system.form == SystemForm::strong ? 1 : -1);
 }
 
-std::vector<double> to_device_order(const State& state) {
-  std::vector<double> result;
-  result.reserve(state.values.size());
-  for (std::size_t element = 0; element < state.elements; ++element) {
-    for (std::size_t field = 0; field < state.fields; ++field) {
-      const double* first = &state.values[(field * state.elements + element) * state.nodes];
-      result.insert(result.end(), first, first + state.nodes);
-    }
-  }
-  return result;
+std::vector<std::byte> to_device_order(const State& state, const cgen::Type& real) {
+  return real == cgen::f32 ? ordered_by_element<float>(state) : ordered_by_element<double>(state);
 }
 
-State from_device_order(const std::vector<double>& values, std::size_t fields,
-                        const Discretization& on) {
-  State state(fields, on);
-  auto next = values.begin();
-  for (std::size_t element = 0; element < state.elements; ++element) {
-    for (std::size_t field = 0; field < fields; ++field) {
-      for (std::size_t node = 0; node < state.nodes; ++node) {
-        state.at(field, element, node) = *next++;
-      }
-    }
-  }
-  return state;
+State from_device_order(const std::vector<std::byte>& bytes, const cgen::Type& real,
+                        std::size_t fields, const Discretization& on) {
+  return real == cgen::f32 ? ordered_by_field<float>(bytes, fields, on)
+                           : ordered_by_field<double>(bytes, fields, on);
 }
 
 }  // namespace rtcg::dg::detail

@@ -29,9 +29,9 @@ namespace rtcg::dg::detail {
 /// The lift with its sign.
 [[nodiscard]] Matrix surface_operator(const System& system, const ReferenceElement& element);
 
-/// A state as kernels hold it, [element][field][node], and back.
-[[nodiscard]] std::vector<double> to_device_order(const State& state);
-[[nodiscard]] State from_device_order(const std::vector<double>& values, std::size_t fields,
-                                      const Discretization& on);
+/// A state as kernels hold it, [element][field][node] in their precision, and back.
+[[nodiscard]] std::vector<std::byte> to_device_order(const State& state, const cgen::Type& real);
+[[nodiscard]] State from_device_order(const std::vector<std::byte>& bytes, const cgen::Type& real,
+                                      std::size_t fields, const Discretization& on);
 
 }  // namespace rtcg::dg::detail

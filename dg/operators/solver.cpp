@@ -173,14 +173,14 @@ struct Solver::Impl {
           "dg.solver.bad_time",
           fmt::format("a state at the time {} was given: it must be finite", new_time));
     }
-    runner->write_state(detail::as_reals(detail::to_device_order(state), real));
+    runner->write_state(detail::to_device_order(state, real));
     time = new_time;
     steps = 0;
     plan = {};
   }
 
   [[nodiscard]] State downloaded(const std::vector<std::byte>& bytes) const {
-    return detail::from_device_order(detail::from_reals(bytes, real), system.fields.size(), *on);
+    return detail::from_device_order(bytes, real, system.fields.size(), *on);
   }
   [[nodiscard]] State state() const { return downloaded(runner->read_state()); }
 

@@ -318,6 +318,14 @@ void check_conservation(const System& system, const SystemData& data) {
   }
 }
 
+// Whether the values differ from element to element of one state.
+bool reads_elements(const Evaluators& values) {
+  const std::vector<FluxRead> all = reads(values);
+  return std::any_of(all.begin(), all.end(), [](const FluxRead& read) {
+    return read.kind == FluxKind::material || read.kind == FluxKind::element_jacobian;
+  });
+}
+
 }  // namespace
 
 Evaluators one_sided(const FluxVector& values) {
@@ -443,10 +451,12 @@ double energy(const System& system, const Discretization& on, const SystemData& 
               const State& state, double time) {
   check_state(on, state, system.fields.size(), "the state");
   const Evaluators weights = detail::one_sided(system.energy_weights);
+  const bool is_of_element = detail::reads_elements(weights);
   std::vector<double> terms;
+  terms.reserve(state.elements * state.fields);
   FluxValues weight;
   for (std::size_t element = 0; element < on.element_count(); ++element) {
-    if (system.energy_weights.count() > 0) {
+    if (system.energy_weights.count() > 0 && (is_of_element || element == 0)) {
       weight = interpret_flux(weights, detail::inputs_of_element(system, on, data, element, time));
     }
     for (std::size_t field = 0; field < state.fields; ++field) {
@@ -467,8 +477,7 @@ double largest_speed(const System& system, const Discretization& on, const Syste
                        [&](const FluxRead& read) { return read.kind == kind; });
   };
   const bool depends_on_nodes = reads_of(FluxKind::field) || reads_of(FluxKind::coordinate);
-  const bool depends_on_elements =
-      depends_on_nodes || reads_of(FluxKind::material) || reads_of(FluxKind::element_jacobian);
+  const bool depends_on_elements = depends_on_nodes || detail::reads_elements(speed);
   const std::vector<double> x =
       depends_on_nodes ? node_coordinates(on.mesh, on.element) : std::vector<double>();
   if (depends_on_nodes) {

@@ -73,9 +73,8 @@ void expect_reference(const Case& problem, const cgen::Type& real,
   }
   for (const FusedShape& fused : wanted) {
     const auto memory = run_on_cpu(fixture, fused, numbers);
-    const State residual =
-        from_device_order(from_reals(memory.at("residual"), real), 6, fixture.on);
-    const State next = from_device_order(from_reals(memory.at("next"), real), 6, fixture.on);
+    const State residual = from_device_order(memory.at("residual"), real, 6, fixture.on);
+    const State next = from_device_order(memory.at("next"), real, 6, fixture.on);
     State twice = expected;
     State moved = fixture.state;
     for (std::size_t i = 0; i < twice.values.size(); ++i) {
@@ -426,7 +425,7 @@ TEST(TimeShapes, TriesAllAndKeepsTheState) {
     candidates.resize(2);
     const auto runner = std::make_shared<StageRunner>(
         fixture.problem.system, fixture.on, SystemData(), device, fixture.real, candidates[0]);
-    const Bytes before = as_reals(to_device_order(fixture.state), fixture.real);
+    const Bytes before = to_device_order(fixture.state, fixture.real);
     runner->write_state(before);
     candidates.push_back({.elements = 4096, .row_groups = 1});
     const loopy::SearchResult found =
@@ -501,10 +500,9 @@ TEST(FusedKernel, GivesTheReferenceOnEveryDevice) {
           continue;  // another language
         }
         StageRunner runner(problem.system, fixture.on, problem.data, device, cgen::f64, fused);
-        runner.write_state(as_reals(to_device_order(fixture.state), cgen::f64));
+        runner.write_state(to_device_order(fixture.state, cgen::f64));
         runner.right_hand_side(0.5);
-        const State found =
-            from_device_order(from_reals(runner.read_residual(), cgen::f64), 6, fixture.on);
+        const State found = from_device_order(runner.read_residual(), cgen::f64, 6, fixture.on);
         EXPECT_LT(dg::testing::relative_difference(found, expected), 1e-12);
       }
     }

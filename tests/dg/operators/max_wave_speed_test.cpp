@@ -38,8 +38,7 @@ double fastest(const Case& each, const Discretization& on, const State& state,
                const runtime::Device& device, const cgen::Type& real) {
   const detail::MaxWaveSpeed kernel(each.system, on, each.data, device, real);
   const runtime::Stream stream(device);
-  const runtime::Buffer<std::byte> memory(device,
-                                          detail::as_reals(detail::to_device_order(state), real));
+  const runtime::Buffer<std::byte> memory(device, detail::to_device_order(state, real));
   const std::vector<double> speeds = kernel.speeds(stream, memory, parameters_at(each.data, 0));
   EXPECT_EQ(speeds.size(), on.element_count());
   return *std::max_element(speeds.begin(), speeds.end());

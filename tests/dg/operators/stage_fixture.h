@@ -34,11 +34,9 @@ struct StageFixture {
     return fused ? detail::fused_kernel(writer, derivatives, lift, *fused)
                  : detail::split_kernels(writer);
   }
-  [[nodiscard]] Bytes bytes_of(const State& of) const {
-    return detail::as_reals(detail::to_device_order(of), real);
-  }
+  [[nodiscard]] Bytes bytes_of(const State& of) const { return detail::to_device_order(of, real); }
   [[nodiscard]] State state_of(const Bytes& bytes) const {
-    return detail::from_device_order(detail::from_reals(bytes, real), state.fields, on);
+    return detail::from_device_order(bytes, real, state.fields, on);
   }
 
   Case problem;
