@@ -73,11 +73,10 @@ double error_of(const dg::System& system, int order, runtime::Device device, con
   const Discretization on = cube(2, order);
   const State state = random_state(on);
   StageRunner runner(system, on, {}, device, real, shape);
-  runner.write_state(dg::detail::as_reals(dg::detail::to_device_order(state), real));
+  runner.write_state(dg::detail::to_device_order(state, real));
   runner.right_hand_side(0);
-  return difference(
-      system, on, state,
-      dg::detail::from_device_order(dg::detail::from_reals(runner.read_residual(), real), 6, on));
+  return difference(system, on, state,
+                    dg::detail::from_device_order(runner.read_residual(), real, 6, on));
 }
 
 void check_error(double error, const cgen::Type& real, const std::string& what) {

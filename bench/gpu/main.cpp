@@ -1,4 +1,5 @@
-// rtcg_bench_gpu [section...] [--json FILE]: ours and the peers in one run, on one GPU.
+// rtcg_bench_gpu [section...] [--json FILE]: ours and the peers in one run, on one GPU; those that
+// begin with `scaling` on all.
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -43,8 +44,24 @@ const std::map<std::string, Section>& sections() {
       {"dg_maxwell_search", measure_dg_maxwell_search},
       {"dg_maxwell_split", measure_dg_maxwell_split},
       {"dg_tuning", measure_dg_tuning},
-      {"scaling", measure_scaling}};
+      {"scaling_calls", measure_scaling_calls},
+      {"scaling_strong", measure_scaling_strong},
+      {"scaling_weak", measure_scaling_weak}};
   return all;
+}
+
+// The section of that name, or those whose names begin with it and an underscore.
+std::vector<std::string> sections_of(const std::string& name) {
+  if (sections().contains(name)) {
+    return {name};
+  }
+  std::vector<std::string> found;
+  for (const auto& [each, section] : sections()) {
+    if (each.starts_with(name + "_")) {
+      found.push_back(each);
+    }
+  }
+  return found;
 }
 
 int fail(const std::string& message) {
@@ -58,10 +75,12 @@ void print_help() {
     std::printf(" %s", name.c_str());
   }
   std::printf("\n");
+  std::printf("`scaling` stands for all that begin with `scaling_`, and so on\n");
   std::printf(
-      "RTCG_TUNE_SECONDS=S bounds each case of those with `tune`; RTCG_DG_ORDERS=4,7 chooses "
-      "orders\n"
-      "of those with `dg_`, RTCG_DG_SECONDS=S bounds their searches\n");
+      "RTCG_TUNE_SECONDS=S     bounds each case of those with `tune`\n"
+      "RTCG_DG_ORDERS=4,7      chooses orders of those with `dg_`\n"
+      "RTCG_DG_SECONDS=S       bounds their searches\n"
+      "RTCG_SCALING_SECONDS=S  is the time of each figure of those with `scaling_`\n");
 }
 
 int run(const std::vector<std::string>& wanted, const std::string& json_path) {
@@ -95,8 +114,8 @@ int main_of(const std::vector<std::string>& arguments) {
         return fail("--json takes the name of a file");
       }
       json_path = arguments[++i];
-    } else if (sections().count(arguments[i]) != 0) {
-      wanted.push_back(arguments[i]);
+    } else if (const auto found = sections_of(arguments[i]); !found.empty()) {
+      wanted.insert(wanted.end(), found.begin(), found.end());
     } else {
       return fail("there is no section '" + arguments[i] + "'; --help lists them");
     }
@@ -113,6 +132,8 @@ int main_of(const std::vector<std::string>& arguments) {
 }  // namespace rtcg::bench
 
 int main(int argc, char** argv) {
+  // a run that is ended by force has printed what it has measured
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   try {
     return rtcg::bench::main_of({argv + 1, argv + argc});
   } catch (const std::exception& error) {

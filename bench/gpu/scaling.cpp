@@ -3,9 +3,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "bench/dg_cavity.h"
@@ -25,6 +30,11 @@ using runtime::Buffer;
 using runtime::Device;
 
 constexpr int order = 4;
+constexpr int cells_of_gpu = 36;  // along an axis: 59 million unknowns
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 std::vector<Device> all_gpus() {
   std::vector<Device> gpus;
@@ -46,112 +56,159 @@ std::vector<std::vector<Device>> gpu_counts() {
   return result;
 }
 
-// Cubes of one size, `length` of them along x for each of `along`.
-dg::Mesh bar(int cells, int along) {
-  dg::BoxOptions box;
-  box.cells = {cells * along, cells, cells};
-  box.upper = {static_cast<double>(along), 1, 1};
-  return dg::ordered_along_curve(dg::make_box_mesh(box));
+bool has_nccl() {
+  return distributed::why_no_nccl().empty();
+}
+
+// Of each figure, all repetitions together.
+double seconds_of_figure() {
+  const char* given = std::getenv("RTCG_SCALING_SECONDS");
+  return given != nullptr ? std::atof(given) : 1;
+}
+
+// Cubes of one size, `along` of them along x.
+struct Bar {
+  int cells = 0;
+  int along = 1;
+
+  [[nodiscard]] dg::Mesh mesh() const {
+    dg::BoxOptions box;
+    box.cells = {cells * along, cells, cells};
+    box.upper = {static_cast<double>(along), 1, 1};
+    return dg::ordered_along_curve(dg::make_box_mesh(box));
+  }
+};
+
+enum class Way { peer, nccl };
+
+const char* name_of(Way way) {
+  return way == Way::peer ? "peer" : "nccl";
+}
+const char* name_of(dg::Precision precision) {
+  return precision == dg::Precision::single ? "f32" : "f64";
 }
 
 struct Steps {
   double ms = 0;  ///< a step
   double unknowns = 0;
 };
+using Figures = std::map<std::pair<dg::Precision, Way>, Steps>;
 
-// The slowest rank counts. At least a second, after some steps to warm up.
-Steps time_steps(const dg::Mesh& mesh, const std::vector<Device>& devices, dg::Precision precision,
-                 bool with_nccl) {
-  Steps result;
-  distributed::run_ranks(
-      devices,
-      [&](const Group& threads) {
-        const Group group = with_nccl ? distributed::nccl_group(threads) : threads;
-        const auto on = dg::distribute(mesh, order, group);
-        dg::Solver solver(cavity(), on, {}, {.device = group.device(), .precision = precision});
-        dg::State state(6, *on);
-        for (std::size_t i = 0; i < state.values.size(); ++i) {
-          state.values[i] = std::sin(0.1 * static_cast<double>(i % 1009));
-        }
+// The slowest rank counts.
+double time_steps(const Group& group, dg::Solver& solver) {
+  const double length = solver.time_step();
+  const auto run = [&](int steps) {
+    solver.synchronize();
+    group.barrier();
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < steps; ++i) {
+      solver.step(length);
+    }
+    solver.synchronize();
+    return group.all_reduce(seconds_since(begin), distributed::Operation::max);
+  };
+  constexpr int repetitions = 5;
+  static_cast<void>(run(5));
+  const double once = run(10) / 10;
+  const int steps = std::clamp(static_cast<int>(seconds_of_figure() / repetitions / once), 5, 5000);
+  std::vector<double> times;
+  for (int i = 0; i < repetitions; ++i) {
+    times.push_back(run(steps) / steps);
+  }
+  return 1e3 * median(times);
+}
+
+dg::State waves(const dg::Discretization& on) {
+  std::vector<double> values(1009);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::sin(0.1 * static_cast<double>(i));
+  }
+  dg::State state(6, on);
+  for (std::size_t i = 0; i < state.values.size(); i += values.size()) {
+    std::copy_n(values.begin(), std::min(values.size(), state.values.size() - i),
+                state.values.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return state;
+}
+
+// All figures of a mesh on some devices: what it takes to begin is done once for all of them.
+Figures measure(const Bar& bar, const std::vector<Device>& devices) {
+  const Clock::time_point begin = Clock::now();
+  const dg::Mesh mesh = bar.mesh();
+  Figures result;
+  std::printf("%zu elements for %zu GPUs: mesh %.2f s", mesh.element_count(), devices.size(),
+              seconds_since(begin));
+  distributed::run_ranks(devices, [&](const Group& threads) {
+    Clock::time_point last = Clock::now();
+    const auto note = [&](const char* what) {
+      if (threads.is_first()) {
+        std::printf(", %s %.2f s", what, seconds_since(last));
+        std::fflush(stdout);
+      }
+      last = Clock::now();
+    };
+    const auto on = dg::distribute(mesh, order, threads);
+    note("parts");
+    const dg::State state = waves(*on);
+    note("state");
+    std::vector<Way> ways = {Way::peer};
+    std::shared_ptr<const dg::Discretization> by_nccl;
+    if (threads.size() > 1 && has_nccl()) {
+      auto same = std::make_shared<dg::Discretization>(*on);
+      same->group = distributed::nccl_group(threads);
+      by_nccl = std::move(same);
+      ways.push_back(Way::nccl);
+      note("NCCL");
+    }
+    for (const dg::Precision precision : {dg::Precision::single, dg::Precision::double_}) {
+      for (const Way way : ways) {
+        dg::Solver solver(cavity(), way == Way::peer ? on : by_nccl, {},
+                          {.device = threads.device(), .precision = precision});
         solver.set_state(state);
-        const double length = solver.time_step();
-        const auto run = [&](int steps) {
-          solver.synchronize();
-          group.barrier();
-          const Clock::time_point begin = Clock::now();
-          for (int i = 0; i < steps; ++i) {
-            solver.step(length);
-          }
-          solver.synchronize();
-          return group.all_reduce(std::chrono::duration<double>(Clock::now() - begin).count(),
-                                  distributed::Operation::max);
-        };
-        static_cast<void>(run(5));
-        const double once = run(10) / 10;
-        const int steps = std::clamp(static_cast<int>(0.3 / once), 10, 5000);
-        std::vector<double> times;
-        for (int i = 0; i < 5; ++i) {
-          times.push_back(run(steps) / steps);
+        note("solver");
+        const double ms = time_steps(threads, solver);
+        note("steps");
+        if (threads.is_first()) {
+          result[{precision, way}] = {
+              ms, 6.0 * static_cast<double>(mesh.element_count() * on->node_count())};
         }
-        if (group.is_first()) {
-          result.ms = 1e3 * median(times);
-          result.unknowns = 6.0 * static_cast<double>(mesh.element_count() * on->node_count());
-        }
-      },
-      {.timeout_seconds = 600});
+      }
+    }
+  });
+  std::printf("\n");
   return result;
 }
 
-void add(Report& report, const std::string& op, const std::string& impl, dg::Precision precision,
-         const Steps& steps) {
-  Measurement row;
-  row.op = op;
-  row.impl = impl;
-  row.dtype = precision == dg::Precision::single ? "f32" : "f64";
-  row.n = static_cast<long long>(steps.unknowns);
-  row.us = 1e3 * steps.ms;
-  report.add(row);
-}
-
-const char* name_of(dg::Precision precision) {
-  return precision == dg::Precision::single ? "f32" : "f64";
-}
-
-void measure_weak(Report& report, bool with_nccl) {
-  constexpr int cells = 36;  // 59 million unknowns a GPU
-  for (const dg::Precision precision : {dg::Precision::single, dg::Precision::double_}) {
-    double first = 0;
-    for (const std::vector<Device>& devices : gpu_counts()) {
-      const auto count = static_cast<int>(devices.size());
-      const Steps found = time_steps(bar(cells, count), devices, precision, with_nccl && count > 1);
-      first = count == 1 ? found.ms : first;
-      std::printf(
-          "weak   %s %s %d GPUs, %.3g unknowns: %.3f ms a step, %.1f GDOF/s, efficiency "
-          "%.1f %%\n",
-          name_of(precision), with_nccl ? "nccl" : "peer", count, found.unknowns, found.ms,
-          5e-6 * found.unknowns / found.ms, 100 * first / found.ms);
-      add(report, "dg weak, GPUs: " + std::to_string(count), with_nccl ? "nccl" : "peer", precision,
-          found);
-    }
+// The figures of a mesh on the first `count` GPUs, measured at the first call.
+const Figures& figures_of(const Bar& bar, const std::vector<Device>& devices) {
+  static std::map<std::tuple<int, int, std::size_t>, Figures> known;
+  const auto [place, is_new] = known.try_emplace({bar.cells, bar.along, devices.size()});
+  if (is_new) {
+    place->second = measure(bar, devices);
   }
+  return place->second;
 }
 
-void measure_strong(Report& report, bool with_nccl) {
-  for (const int cells : {36, 18, 9}) {
-    for (const dg::Precision precision : {dg::Precision::single, dg::Precision::double_}) {
-      double first = 0;
-      for (const std::vector<Device>& devices : gpu_counts()) {
-        const auto count = static_cast<int>(devices.size());
-        const Steps found = time_steps(bar(cells, 1), devices, precision, with_nccl && count > 1);
-        first = count == 1 ? found.ms : first;
-        std::printf(
-            "strong %s %s %d GPUs, %.3g unknowns: %.3f ms a step, %.1f GDOF/s, efficiency "
-            "%.1f %%\n",
-            name_of(precision), with_nccl ? "nccl" : "peer", count, found.unknowns, found.ms,
-            5e-6 * found.unknowns / found.ms, 100 * first / (count * found.ms));
-        add(report, "dg strong, GPUs: " + std::to_string(count), with_nccl ? "nccl" : "peer",
-            precision, found);
-      }
+// @param is_weak  the mesh grows with the number of GPUs
+void report_steps(Report& report, const char* kind, int cells, bool is_weak) {
+  std::map<dg::Precision, double> first_ms;
+  for (const std::vector<Device>& devices : gpu_counts()) {
+    const auto count = static_cast<int>(devices.size());
+    const Figures& figures = figures_of({cells, is_weak ? count : 1}, devices);
+    for (const auto& [what, steps] : figures) {
+      const auto [precision, way] = what;
+      const double first = first_ms.try_emplace(precision, steps.ms).first->second;
+      std::printf(
+          "%-6s %s %s %d GPUs, %.3g unknowns: %.3f ms a step, %.1f GDOF/s, efficiency %.1f %%\n",
+          kind, name_of(precision), name_of(way), count, steps.unknowns, steps.ms,
+          5e-6 * steps.unknowns / steps.ms, 100 * first / ((is_weak ? 1 : count) * steps.ms));
+      Measurement row;
+      row.op = "dg " + std::string(kind) + ", GPUs: " + std::to_string(count);
+      row.impl = name_of(way);
+      row.dtype = name_of(precision);
+      row.n = static_cast<long long>(steps.unknowns);
+      row.us = 1e3 * steps.ms;
+      report.add(row);
     }
   }
 }
@@ -167,21 +224,20 @@ double time_calls(const Group& group, const runtime::Stream& stream, const Call&
       call();
     }
     stream.synchronize();
-    return group.all_reduce(std::chrono::duration<double>(Clock::now() - begin).count(),
-                            distributed::Operation::max);
+    return group.all_reduce(seconds_since(begin), distributed::Operation::max);
   };
   static_cast<void>(run(50));
   std::vector<double> times;
-  for (int i = 0; i < 7; ++i) {
-    times.push_back(1e6 * run(500) / 500);
+  for (int i = 0; i < 5; ++i) {
+    times.push_back(1e6 * run(300) / 300);
   }
   return median(times);
 }
 
-void add_call(Report& report, const Group& group, const char* op, const char* impl, double us,
-              std::size_t bytes, bool is_peer) {
+void add_call(Report& report, const Group& group, const std::string& op, const char* impl,
+              double us, std::size_t bytes, bool is_peer) {
   if (group.is_first()) {
-    std::printf("%s, %zu bytes, %d GPUs: %s %.2f us\n", op, bytes, group.size(), impl, us);
+    std::printf("%s, %d GPUs: %s %.2f us\n", op.c_str(), group.size(), impl, us);
     Measurement row;
     row.op = op;
     row.impl = impl;
@@ -236,9 +292,12 @@ class RawNccl {
   NcclApi::Comm comm_ = nullptr;
 };
 
-// A message of 1 MB to the next rank and one from the rank before, as halos go.
-void measure_exchange(const Group& threads, Report& report) {
-  constexpr std::size_t bytes = std::size_t{1} << 20;
+// A message to the next rank and one from the rank before, as halos go.
+//
+// @param nccl, raw  null: NCCL is not there
+void measure_halo(const Group& threads, const Group* nccl, const RawNccl* raw, std::size_t bytes,
+                  Report& report) {
+  const std::string op = "halo of " + std::to_string(bytes / 1024) + " KB";
   const Device device = threads.device();
   const runtime::Stream stream(device);
   const Buffer<std::byte> sent(device, bytes);
@@ -253,7 +312,7 @@ void measure_exchange(const Group& threads, Report& report) {
       all_gpus()[static_cast<std::size_t>(before)],
       distributed::values_of<runtime::DeviceAddress>(mine)[0], bytes);
   add_call(
-      report, threads, "halo of 1 MB", "peer copy",
+      report, threads, op, "peer copy",
       time_calls(threads, stream, [&] { runtime::copy_on_device(stream, theirs, received.ref()); }),
       bytes, true);
   const auto exchange = [&](const Group& group) {
@@ -262,50 +321,71 @@ void measure_exchange(const Group& threads, Report& report) {
                      std::vector<distributed::Receive>{{before, received.ref()}});
     });
   };
-  add_call(report, threads, "halo of 1 MB", "exchange", exchange(threads), bytes, false);
-  const Buffer<double> value(device, std::vector<double>{1});
+  add_call(report, threads, op, "exchange", exchange(threads), bytes, false);
+  if (nccl != nullptr) {
+    add_call(report, threads, op, "exchange by nccl", exchange(*nccl), bytes, false);
+    add_call(report, threads, op, "ncclSend and ncclRecv",
+             time_calls(threads, stream,
+                        [&] { raw->shift(stream, next, sent.ref(), before, received.ref()); }),
+             bytes, true);
+  }
+}
+
+void measure_all_reduce(const Group& threads, const Group* nccl, const RawNccl* raw,
+                        Report& report) {
+  const std::string op = "all_reduce of a scalar";
+  const runtime::Stream stream(threads.device());
+  const Buffer<double> value(threads.device(), std::vector<double>{1});
   const auto reduce = [&](const Group& group) {
     return time_calls(group, stream, [&] {
       distributed::all_reduce(group, stream, value, distributed::Operation::max);
     });
   };
-  add_call(report, threads, "all_reduce of a scalar", "threads", reduce(threads), 8, false);
-  if (!distributed::why_no_nccl().empty()) {
-    if (threads.is_first()) {
-      std::printf("no NCCL: %s\n", distributed::why_no_nccl().c_str());
-    }
-    return;
+  add_call(report, threads, op, "threads", reduce(threads), 8, false);
+  if (nccl != nullptr) {
+    add_call(report, threads, op, "by nccl", reduce(*nccl), 8, false);
+    add_call(report, threads, op, "ncclAllReduce",
+             time_calls(threads, stream, [&] { raw->all_reduce(stream, value.ref()); }), 8, true);
   }
-  const Group nccl = distributed::nccl_group(threads);
-  add_call(report, threads, "halo of 1 MB", "exchange by nccl", exchange(nccl), bytes, false);
-  add_call(report, threads, "all_reduce of a scalar", "by nccl", reduce(nccl), 8, false);
-  const RawNccl raw(threads);
-  add_call(report, threads, "all_reduce of a scalar", "ncclAllReduce",
-           time_calls(threads, stream, [&] { raw.all_reduce(stream, value.ref()); }), 8, true);
-  add_call(report, threads, "halo of 1 MB", "ncclSend and ncclRecv",
-           time_calls(threads, stream,
-                      [&] { raw.shift(stream, next, sent.ref(), before, received.ref()); }),
-           bytes, true);
+}
+
+void measure_calls(const Group& threads, Report& report) {
+  std::optional<Group> nccl;
+  std::optional<RawNccl> raw;
+  if (has_nccl()) {
+    nccl.emplace(distributed::nccl_group(threads));
+    raw.emplace(threads);
+  } else if (threads.is_first()) {
+    std::printf("no NCCL: %s\n", distributed::why_no_nccl().c_str());
+  }
+  const Group* const by_nccl = nccl ? &*nccl : nullptr;
+  const RawNccl* const by_hand = raw ? &*raw : nullptr;
+  measure_all_reduce(threads, by_nccl, by_hand, report);
+  for (const std::size_t kilobytes : {4, 64, 1024, 16384}) {
+    measure_halo(threads, by_nccl, by_hand, 1024 * kilobytes, report);
+  }
 }
 
 }  // namespace
 
-void measure_scaling(Device /*device*/, Report& report) {
-  const std::vector<std::vector<Device>> counts = gpu_counts();
-  for (const std::vector<Device>& devices : counts) {
+void measure_scaling_calls(Device /*device*/, Report& report) {
+  for (const std::vector<Device>& devices : gpu_counts()) {
     if (devices.size() > 1) {
       std::printf("peer access between the first two: %s\n",
                   runtime::can_access_peer(devices[0], devices[1]) ? "yes" : "no");
-      distributed::run_ranks(devices, [&](const Group& group) { measure_exchange(group, report); },
-                             {.timeout_seconds = 600});
+      distributed::run_ranks(devices, [&](const Group& group) { measure_calls(group, report); });
     }
   }
-  measure_weak(report, false);
-  measure_strong(report, false);
-  if (counts.size() > 1 && distributed::why_no_nccl().empty()) {
-    measure_weak(report, true);
-    measure_strong(report, true);
+}
+
+void measure_scaling_strong(Device /*device*/, Report& report) {
+  for (const int cells : {cells_of_gpu, cells_of_gpu / 2, cells_of_gpu / 4}) {
+    report_steps(report, "strong", cells, false);
   }
+}
+
+void measure_scaling_weak(Device /*device*/, Report& report) {
+  report_steps(report, "weak", cells_of_gpu, true);
 }
 
 }  // namespace rtcg::bench
