@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,12 @@ inline const std::vector<DeviceSet>& device_sets() {
     return result;
   }();
   return sets;
+}
+
+/// Ranks as threads that share the processor.
+inline void on_host(int ranks, const std::function<void(const Group&)>& work) {
+  run_ranks(std::vector<runtime::Device>(static_cast<std::size_t>(ranks), runtime::Device::host()),
+            work);
 }
 
 /// Where REQUIRE_GPUS=n is set, a machine with fewer GPUs of CUDA is a failure.

@@ -3,14 +3,19 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/lazy/functions.h"
+#include "rtcg/distributed/arrays/reductions.h"
 #include "rtcg/distributed/distributed.h"
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/interprocess.h"
+#include "tests/distributed/arrays/poisson_rows.h"
 
 namespace rtcg::distributed {
 namespace {
@@ -58,9 +63,67 @@ void run_calls(const Group& group) {
   }
 }
 
+// Conjugate gradients on a matrix whose rows are distributed.
+void run_solver(const Group& group) {
+  const runtime::Stream stream(group.device());
+  const arrays::StreamScope scope(stream);
+  const DistributedMatrix a = testing::poisson<double>(group, 8);
+  const DistributedArray b(group, a.dtype(), {a.blocks().length()});
+  b.assign(arrays::cos(0.01 * arrays::Expression(b.places())));
+  const arrays::Solution found = conjugate_gradients(a, b, {.tolerance = 1e-9});
+  const DistributedArray x(group, a.dtype(), b.shape());
+  x.assign(found.x);
+  const double product = dot(x, b).item<double>();
+  double weighted = 0;
+  std::int64_t place = 0;
+  for (const double each : x.gathered().to_vector<double>()) {
+    weighted += each * static_cast<double>(++place % 7);
+  }
+  if (group.is_first()) {
+    say(fmt::format("solved {} {:a} {:a} {:a}", found.iterations, found.residual, product,
+                    weighted));
+  }
+}
+
+// Each reads what the next one has, without a copy of its own process.
+void share_memory(const Group& group) {
+  const runtime::Device device = group.device();
+  if (device.info().id.kind != runtime::BackendKind::cuda) {
+    say("no GPU");
+    return;
+  }
+  const runtime::Stream stream(device);
+  const Buffer<int> values(device, std::vector<int>{100 * group.rank(), 100 * group.rank() + 1});
+  const runtime::InterprocessEvent ready(device);
+  stream.record(ready);
+  struct Handles {
+    runtime::MemoryHandle memory;
+    runtime::InterprocessHandle event;
+  };
+  const std::vector<Handles> own = {
+      {runtime::export_memory(values.ref().as<const std::byte>()), ready.handle()}};
+  const auto all = group.all_gather(bytes_of(own));
+  const int next = (group.rank() + 1) % group.size();
+  const Handles theirs = values_of<Handles>(all[static_cast<std::size_t>(next)])[0];
+  {
+    const runtime::InterprocessEvent is_ready(device, theirs.event);
+    const runtime::ImportedMemory memory(device, theirs.memory);
+    stream.wait(is_ready);
+    const Buffer<int> copy(device, 2);
+    runtime::copy_on_device(stream, memory.ref(), copy.ref().as<std::byte>());
+    const std::vector<int> found = copy.to_vector(stream);
+    say(fmt::format("rank {} read {} {}", group.rank(), found[0], found[1]));
+  }
+  group.barrier();  // the memory stays until all have read it
+}
+
 void run_of(const std::string& what, const Group& group) {
   if (what == "calls") {
     run_calls(group);
+  } else if (what == "solve") {
+    run_solver(group);
+  } else if (what == "share") {
+    share_memory(group);
   } else if (what == "error") {
     if (group.rank() == 1) {
       throw InvalidInput("tests.ranks_program.torn", "the mesh is torn");
@@ -96,12 +159,13 @@ int main(int count, char** arguments) {
   try {
     if (what == "threads") {  // the same as ranks of one process
       run_ranks(std::vector<rtcg::runtime::Device>(4, rtcg::runtime::Device::host()),
-                [](const Group& group) { run_of("calls", group); });
+                [&](const Group& group) { run_of(arguments[2], group); });
       return 0;
     }
-    run_mpi([&](const Group& group) { run_of(what, group); },
-            {.group = {.timeout_seconds = what == "late" ? 2.0 : 60.0},
-             .device = rtcg::runtime::Device::host()});
+    run_mpi(
+        [&](const Group& group) { run_of(what, group); },
+        {.group = {.timeout_seconds = what == "late" ? 2.0 : 60.0},
+         .device = what == "share" ? std::nullopt : std::optional(rtcg::runtime::Device::host())});
   } catch (const rtcg::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

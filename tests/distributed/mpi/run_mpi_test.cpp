@@ -71,7 +71,7 @@ std::vector<std::string> sorted_lines(const std::string& text, const std::string
 
 // The same bits as ranks of one process.
 TEST(RunMpi, GivesWhatThreadsGive) {
-  const Ran threads = run(std::string(RTCG_RANKS_PROGRAM) + " threads");
+  const Ran threads = run(std::string(RTCG_RANKS_PROGRAM) + " threads calls");
   ASSERT_EQ(threads.status, 0) << threads.output;
   const std::vector<std::string> expected = sorted_lines(threads.output, "rank ");
   ASSERT_EQ(expected.size(), 4U);
@@ -81,6 +81,33 @@ TEST(RunMpi, GivesWhatThreadsGive) {
     EXPECT_EQ(found.status, 0) << found.output;
     EXPECT_EQ(sorted_lines(found.output, "rank "), expected) << found.output;
     EXPECT_NE(found.output.find("transport " + launcher.name), std::string::npos) << found.output;
+  }
+}
+
+TEST(RunMpi, SolvesWithTheBitsOfThreads) {
+  const Ran threads = run(std::string(RTCG_RANKS_PROGRAM) + " threads solve");
+  ASSERT_EQ(threads.status, 0) << threads.output;
+  const std::vector<std::string> expected = sorted_lines(threads.output, "solved ");
+  ASSERT_EQ(expected.size(), 1U);
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 3, "solve");
+    EXPECT_EQ(found.status, 0) << found.output;
+    EXPECT_EQ(sorted_lines(found.output, "solved "), expected) << found.output;
+  }
+}
+
+TEST(RunMpi, SharesMemoryOfGpusBetweenProcesses) {
+  const bool has_gpus = device_of_rank(0).info().id.kind == runtime::BackendKind::cuda;
+  const std::vector<std::string> expected =
+      has_gpus ? std::vector<std::string>{"rank 0 read 100 101", "rank 1 read 0 1"}
+               : std::vector<std::string>();
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 2, "share");
+    EXPECT_EQ(found.status, 0) << found.output;
+    EXPECT_EQ(sorted_lines(found.output, "rank "), expected) << found.output;
+    EXPECT_EQ(found.output.find("no GPU") == std::string::npos, has_gpus) << found.output;
   }
 }
 
