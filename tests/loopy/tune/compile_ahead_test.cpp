@@ -26,7 +26,9 @@ const SlicingStream& matmul_slicings() {
   return stream;
 }
 
-/// A clock that goes on while compiles last, and compiles that last until they are let go.
+/// Compiles and launches that last until they are let go, and a clock that the test moves: it
+/// stands still until `clock_goes` says that what the test is about has happened; from then on each
+/// reading takes 20 ms. So no verdict depends on how busy the machine is.
 class SlowRunner : public FakeRunner {
  public:
   explicit SlowRunner(int quick)
@@ -39,25 +41,41 @@ class SlowRunner : public FakeRunner {
         return;
       }
       ++begun;
-      while (!is_let_go && !(obeys && stop.stop_requested())) {
-        std::this_thread::sleep_for(1ms);
-      }
+      wait_until([&] { return is_let_go || (obeys && stop.stop_requested()); });
       stopped += stop.stop_requested() ? 1 : 0;
       ++ended;
     };
   }
   double seconds() const override {
-    return FakeRunner::seconds() + std::chrono::duration<double>(Clock::now() - begin_).count();
+    ++readings;
+    if (is_going_ || clock_goes()) {
+      is_going_ = true;
+      ++ticks_;
+    }
+    return FakeRunner::seconds() + clock_stands_at + 0.02 * ticks_;
+  }
+  /// A search that waits for what only the end of the search lets go would never end.
+  void wait_until(const std::function<bool()>& is_it) {
+    const Clock::time_point begin = Clock::now();
+    while (!is_it() && !was_waited_for) {
+      std::this_thread::sleep_for(1ms);
+      was_waited_for = Clock::now() - begin > 60s;
+    }
   }
   bool obeys = false;  ///< ends when it is told to, as worker processes do
+  std::function<bool()> clock_goes = [] { return false; };
+  double clock_stands_at = 0;
+  mutable std::atomic<int> readings = 0;
   std::atomic<bool> is_let_go = false;
+  std::atomic<bool> was_waited_for = false;
   std::atomic<int> times = 0;
   std::atomic<int> begun = 0;
   std::atomic<int> ended = 0;
   std::atomic<int> stopped = 0;
 
  private:
-  Clock::time_point begin_ = Clock::now();
+  mutable std::atomic<bool> is_going_ = false;
+  mutable std::atomic<int> ticks_ = 0;
 };
 
 TuneOptions options_for(double budget_seconds) {
@@ -66,10 +84,6 @@ TuneOptions options_for(double budget_seconds) {
   options.budget_seconds = budget_seconds;
   options.compile_threads = 3;
   return options;
-}
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 /// One that runs on the cores that compile.
@@ -84,8 +98,11 @@ class CpuRunner : public FakeRunner {
         }) {
     while_compiling = [this](const RankedSlicing&, const std::stop_token&) {
       ++compiling;
-      most = std::max(most.load(), compiling.load());
-      std::this_thread::sleep_for(5ms);
+      const Clock::time_point begin = Clock::now();
+      do {
+        most = std::max(most.load(), compiling.load());
+        std::this_thread::sleep_for(5ms);
+      } while (most < 2 && Clock::now() - begin < 60s);
       --compiling;
     };
   }
@@ -98,19 +115,14 @@ class CpuRunner : public FakeRunner {
 TEST(CompileAhead, ReturnsAtOnceThoughThreadsCompile) {
   const auto runner = std::make_shared<SlowRunner>(4);
   TuneOptions options = options_for(1e9);
-  Clock::time_point stopped_at;
-  options.is_cancelled = [&] {
-    // all threads are busy, and what the quick ones made is being timed
-    const bool is_stopped = runner->begun == 3 && runner->times > 0;
-    stopped_at = is_stopped && stopped_at == Clock::time_point() ? Clock::now() : stopped_at;
-    return is_stopped;
-  };
+  // all threads are busy, and what the quick ones made is being timed
+  options.is_cancelled = [each = runner.get()] { return each->begun == 3 && each->times > 0; };
+  runner->clock_goes = options.is_cancelled;
   const TuneResult result = run_search(matmul_slicings(), runner, options);
-  EXPECT_LT(seconds_since(stopped_at), 1);
+  EXPECT_LT(result.seconds, 1);
   EXPECT_GE(result.tried.size(), 1U) << "what was known";
   EXPECT_EQ(result.best().microseconds, 100);
   EXPECT_EQ(runner->ended, 0) << "they are still at it";
-  const std::weak_ptr<SlowRunner> kept = runner;
   runner->is_let_go = true;
   while (runner->ended < 3) {
     std::this_thread::sleep_for(1ms);
@@ -120,53 +132,52 @@ TEST(CompileAhead, ReturnsAtOnceThoughThreadsCompile) {
 }
 
 TEST(CompileAhead, KeepsToItsBudgetThoughThreadsCompile) {
-  const SlicingStream& stream = matmul_slicings();
-  static_cast<void>(stream.at(0));  // ranked before the clock begins
   const auto runner = std::make_shared<SlowRunner>(4);
   runner->obeys = true;
-  const Clock::time_point begin = Clock::now();
-  const TuneResult result = run_search(stream, runner, options_for(1));
-  EXPECT_LT(seconds_since(begin), 4) << "busy machines included";
+  runner->clock_goes = [each = runner.get()] { return each->begun == 3 && each->times > 0; };
+  const TuneResult result = run_search(matmul_slicings(), runner, options_for(1));
+  EXPECT_LT(result.seconds, 1 + 1.5);
+  EXPECT_FALSE(runner->was_waited_for);
   EXPECT_GE(result.tried.size(), 1U);  // those of the quick ones that threads began in order
   EXPECT_LE(result.tried.size(), 4U);
 }
 
 TEST(CompileAhead, WaitsForTheFirstResultBeyondTheBudget) {
   const auto runner = std::make_shared<SlowRunner>(0);
-  std::thread later([&] {
-    std::this_thread::sleep_for(300ms);
-    runner->is_let_go = true;
-  });
+  runner->clock_stands_at = 0.5;
+  runner->clock_goes = [each = runner.get()] {
+    each->is_let_go = each->is_let_go || each->readings > 20;
+    return false;
+  };
   EXPECT_GE(run_search(matmul_slicings(), runner, options_for(0.05)).tried.size(), 1U);
-  later.join();
   EXPECT_GE(run_search(matmul_slicings(), runner, options_for(0)).tried.size(), 1U);
 }
 
 /// Whose checks, which are launches, last until they are let go from the `stuck_from`th on.
 class StuckRunner : public SlowRunner {
  public:
-  StuckRunner() : SlowRunner(1000000) {}
+  explicit StuckRunner(int stuck_from) : SlowRunner(1000000), stuck_from_(stuck_from) {
+    clock_goes = [this] { return is_stuck.load(); };
+  }
   std::string check(const PreparedCandidate& /*candidate*/) override {
-    if (++checked >= stuck_from) {
+    if (++checked_ >= stuck_from_) {
       is_stuck = true;
-      while (!is_let_go) {
-        std::this_thread::sleep_for(1ms);
-      }
+      wait_until([this] { return is_let_go.load(); });
     }
     return {};
   }
-  int stuck_from = 1;
-  std::atomic<int> checked = 0;
   std::atomic<bool> is_stuck = false;
+
+ private:
+  int stuck_from_;
+  std::atomic<int> checked_ = 0;
 };
 
 TEST(Attack07, ALaunchIsLeftAtTheEndOfTheBudget) {
-  const auto runner = std::make_shared<StuckRunner>();
-  runner->stuck_from = 2;
-  const SlicingStream& stream = matmul_slicings();  // made before the clock begins
-  const Clock::time_point begin = Clock::now();
-  const TuneResult result = run_search(stream, runner, options_for(2));
-  EXPECT_LT(seconds_since(begin), 4);
+  const auto runner = std::make_shared<StuckRunner>(2);
+  const TuneResult result = run_search(matmul_slicings(), runner, options_for(2));
+  EXPECT_LT(result.seconds, 2 + 2);
+  EXPECT_FALSE(runner->was_waited_for);
   EXPECT_EQ(result.tried.size(), 1U) << "what was known";
   EXPECT_EQ(result.finalists, 0U) << "the device was not free";
   EXPECT_EQ(result.best().microseconds, 100);
@@ -175,13 +186,12 @@ TEST(Attack07, ALaunchIsLeftAtTheEndOfTheBudget) {
 }
 
 TEST(Attack07, ALaunchIsLeftWhenTheSearchIsCancelled) {
-  const auto runner = std::make_shared<StuckRunner>();
+  const auto runner = std::make_shared<StuckRunner>(1);
   TuneOptions options = options_for(1e9);
   options.is_cancelled = [&] { return runner->is_stuck.load(); };
-  const SlicingStream& stream = matmul_slicings();  // made before the clock begins
-  const Clock::time_point begin = Clock::now();
-  const TuneResult result = run_search(stream, runner, options);
-  EXPECT_LT(seconds_since(begin), 1);
+  const TuneResult result = run_search(matmul_slicings(), runner, options);
+  EXPECT_LT(result.seconds, 1);
+  EXPECT_FALSE(runner->was_waited_for);
   EXPECT_ERROR("loopy.tune.nothing_works", static_cast<void>(result.best()));
   runner->is_let_go = true;
 }
@@ -189,10 +199,10 @@ TEST(Attack07, ALaunchIsLeftWhenTheSearchIsCancelled) {
 TEST(Attack07, AFirstResultIsNotWaitedForLong) {
   const auto runner = std::make_shared<SlowRunner>(0);
   runner->obeys = true;
-  const SlicingStream& stream = matmul_slicings();  // made before the clock begins
-  const Clock::time_point begin = Clock::now();
-  const TuneResult result = run_search(stream, runner, options_for(0.1));
-  EXPECT_LT(seconds_since(begin), 2.1);
+  runner->clock_goes = [] { return true; };
+  const TuneResult result = run_search(matmul_slicings(), runner, options_for(0.1));
+  EXPECT_LT(result.seconds, 2.1);
+  EXPECT_FALSE(runner->was_waited_for);
   EXPECT_ERROR("loopy.tune.nothing_works", static_cast<void>(result.best()));
 }
 
@@ -303,7 +313,7 @@ TEST(CompileAhead, DeliversAnotherFirstWhereTheFirstTakesLongToCompile) {
     const Clock::time_point begin = Clock::now();
     while (ranked.words == slow && times == 0 && !has_waited_in_vain) {
       std::this_thread::sleep_for(1ms);
-      has_waited_in_vain = seconds_since(begin) > 30;
+      has_waited_in_vain = Clock::now() - begin > 30s;
     }
   };
   TuneOptions options = options_for(1e9);
@@ -316,7 +326,9 @@ TEST(CompileAhead, DeliversAnotherFirstWhereTheFirstTakesLongToCompile) {
 
 /// Whose candidates cannot be unloaded while a launch goes on.
 struct LoadedRunner : SlowRunner {
-  LoadedRunner() : SlowRunner(1000000) {}
+  LoadedRunner() : SlowRunner(1000000) {
+    clock_goes = [] { return is_running.load(); };
+  }
   struct Loaded : Fake {
     const std::atomic<bool>* is_running = nullptr;
     ~Loaded() override {
@@ -336,9 +348,7 @@ struct LoadedRunner : SlowRunner {
     const double us = SlowRunner::time_us(candidate, launches);
     if (timed.size() > 1) {
       is_running = true;
-      while (!is_let_go) {
-        std::this_thread::sleep_for(1ms);
-      }
+      wait_until([this] { return is_let_go.load(); });
       is_running = false;
     }
     return us;
@@ -346,14 +356,14 @@ struct LoadedRunner : SlowRunner {
   static inline std::atomic<bool> is_running = false;  // outlives candidates
 };
 
+// The clock begins when the second candidate is launched, so that the budget ends meanwhile.
 TEST(CompileAhead, UnloadsNothingWhileALaunchThatWasLeftGoesOn) {
   const auto runner = std::make_shared<LoadedRunner>();
-  const SlicingStream& stream = matmul_slicings();  // made before the clock begins
-  const Clock::time_point begin = Clock::now();
-  const TuneResult result = run_search(stream, runner, options_for(0.3));
-  EXPECT_LT(seconds_since(begin), 3);
+  const TuneResult result = run_search(matmul_slicings(), runner, options_for(0.3));
+  EXPECT_LT(result.seconds, 0.3 + 2);
+  EXPECT_FALSE(runner->was_waited_for);
   EXPECT_EQ(result.tried.size(), 1U);
-  EXPECT_TRUE(LoadedRunner::is_running);
+  EXPECT_TRUE(LoadedRunner::is_running) << "run_search waited for it";
   runner->is_let_go = true;
 }
 
