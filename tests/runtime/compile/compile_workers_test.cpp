@@ -222,7 +222,7 @@ TEST_F(CompileWorkersTest, GivesUpAWorkerThatNeverAnswers) {
               EXPECT_ERROR("runtime.compile_workers.no_answer",
                            workers.compile(cuda_request("text")));
             }),
-            10);
+            30);
   EXPECT_EQ(workers.running(), 0);
 }
 
@@ -244,7 +244,8 @@ TEST_F(CompileWorkersTest, EndsACompileThatNobodyWaitsFor) {
                 each.join();
               }
             }),
-            1);
+            30)
+      << "an answer is waited for up to 60 s";
   EXPECT_ERROR("runtime.compile_workers.stopped",
                workers.compile(cuda_request("text"), stop.get_token()));
 }

@@ -161,8 +161,15 @@ TEST(ScanMemo, TheCallersHeadersAreAlwaysRead) {
   FakeCompiler compiler;
   CompileRequest request = request_of("#include <mine.h>\n");
   request.options.include_dirs = {folder.path()};
-  static_cast<void>(make_cache_key(compiler, request, memo.path()));
-  EXPECT_TRUE(fs::is_empty(memo.path()));
+  const auto key = [&] { return make_cache_key(compiler, request, memo.path()).digest; };
+  const Digest before = key();
+  // another test of this process may have left headers of its system that are now written there
+  for (const auto& item : fs::directory_iterator(memo.path())) {
+    EXPECT_NE(item.path().filename().string().rfind("scan-", 0), 0U);
+    EXPECT_EQ(read_text(item.path()).find("mine.h"), std::string::npos);
+  }
+  write_text(folder / "mine.h", "int b;");
+  EXPECT_NE(key(), before);
 }
 
 }  // namespace

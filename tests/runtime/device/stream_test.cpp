@@ -142,13 +142,17 @@ TEST_P(Streams, AreMeasuredByEvents) {
   const double long_ms = elapsed_ms(begin, end);
   EXPECT_TRUE(end.is_done());
   EXPECT_GT(long_ms, 1.0);
-  EXPECT_LT(time_ms(
-                stream,
-                [&] {
-                  chain(stream, {1, 1}, x, 1);
-                },
-                3),
-            long_ms);
+  // other programs make one measurement longer, but not each of many
+  double short_ms = long_ms;
+  for (int i = 0; i < 100 && short_ms >= long_ms; ++i) {
+    short_ms = time_ms(
+        stream,
+        [&] {
+          chain(stream, {1, 1}, x, 1);
+        },
+        3);
+  }
+  EXPECT_LT(short_ms, long_ms);
 }
 
 TEST_P(Streams, HaveEventsThatAreDoneUntilRecorded) {

@@ -2,13 +2,12 @@
 // was never written, and accesses out of bounds. It ends with 0 even then: its log tells.
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include <fmt/format.h>
 
-#include "rtcg/runtime/compile/child_process.h"
 #include "rtcg/runtime/compile/files.h"
 #include "tests/runtime/opencl/opencl_fixture.h"
+#include "tests/runtime/support/run_again.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -29,13 +28,12 @@ Simulated simulate(const std::string& filter) {
   const TemporaryFolder folder;
   const std::string log = fmt::format("{}/oclgrind.log", folder.path());
   Simulated run;
-  run.process = run_process(
-      {"/usr/bin/env", fmt::format("{}=1", inside_variable),
-       fmt::format("RTCG_CACHE_DIR={}/cache", folder.path()),
+  run.process = testing::run_again(
+      filter,
+      {fmt::format("{}=1", inside_variable), fmt::format("RTCG_CACHE_DIR={}/cache", folder.path()),
        // built with AddressSanitizer: oclgrind is loaded before it, and keeps what it allocates
-       "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", "oclgrind", "--log", log,
-       "--data-races", "--uninitialized", std::filesystem::read_symlink("/proc/self/exe").string(),
-       fmt::format("--gtest_filter={}", filter)});
+       "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"},
+      {"oclgrind", "--log", log, "--data-races", "--uninitialized"});
   run.reports = read_file(log).value_or("no log was written");
   return run;
 }

@@ -1,10 +1,9 @@
 #include <cstdlib>
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include "rtcg/runtime/compile/child_process.h"
 #include "rtcg/runtime/opencl/opencl_api.h"
 #include "tests/runtime/opencl/opencl_fixture.h"
+#include "tests/runtime/support/run_again.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -62,17 +61,10 @@ TEST(OpenClApi, NamesStatuses) {
                opencl::throw_status(CL_INVALID_VALUE, "clCreateContext", "make a context"));
 }
 
-std::string own_path() {
-  std::string path(4096, '\0');
-  path.resize(static_cast<std::size_t>(
-      std::max<ssize_t>(0, ::readlink("/proc/self/exe", path.data(), path.size()))));
-  return path;
-}
-
 // What is installed is decided once a process, so each answer is asked for in a new one.
 ProcessResult run_itself(const std::string& variable) {
-  return run_process({"/usr/bin/env", variable, "RTCG_TEST_WITHOUT_OPENCL=1", own_path(),
-                      "--gtest_filter=OpenClWithout.HasNoDevicesButAReason"});
+  return testing::run_again("OpenClWithout.HasNoDevicesButAReason",
+                            {variable, "RTCG_TEST_WITHOUT_OPENCL=1"});
 }
 
 /// Debian's loader takes the folder of drivers from a variable; others need not.
@@ -90,7 +82,8 @@ TEST(OpenClWithout, HasNoDevicesButAReason) {
     }
     const ProcessResult no_loader = run_itself("RTCG_LIBOPENCL=/nowhere/libOpenCL.so.1");
     EXPECT_EQ(no_loader.exit_code, 0) << no_loader.output;
-    EXPECT_NE(no_loader.output.find("/nowhere/libOpenCL.so.1"), std::string::npos);
+    EXPECT_NE(no_loader.output.find("/nowhere/libOpenCL.so.1"), std::string::npos)
+        << no_loader.output;
     return;
   }
   EXPECT_TRUE(opencl_devices().devices.empty());
@@ -102,9 +95,9 @@ TEST(OpenClWithout, HasNoDevicesButAReason) {
 // PoCL aborts where a limit makes no sense to it, as it does where it cannot start.
 TEST(Attack19, ADriverThatAbortsIsNotThere) {
   if (std::getenv("RTCG_TEST_WITH_ABORTING_OPENCL") == nullptr) {
-    const ProcessResult result = run_process(
-        {"/usr/bin/env", "POCL_MAX_WORK_GROUP_SIZE=0", "RTCG_TEST_WITH_ABORTING_OPENCL=1",
-         own_path(), "--gtest_filter=Attack19.ADriverThatAbortsIsNotThere"});
+    const ProcessResult result =
+        testing::run_again("Attack19.ADriverThatAbortsIsNotThere",
+                           {"POCL_MAX_WORK_GROUP_SIZE=0", "RTCG_TEST_WITH_ABORTING_OPENCL=1"});
     EXPECT_EQ(result.exit_code, 0) << result.output;
     return;
   }
