@@ -13,6 +13,65 @@ std::string_view helper_prefix(Dialect dialect) {
   return dialect == Dialect::cuda ? "static __device__ inline " : "static inline ";
 }
 
+/// Since which version of glibc a function has variants for vectors; null where it has none.
+const char* vector_variant_since(Intrinsic intrinsic) {
+  switch (intrinsic) {
+    case Intrinsic::exp:
+    case Intrinsic::log:
+    case Intrinsic::sin:
+    case Intrinsic::cos:
+    case Intrinsic::pow:
+      return "2, 22";
+    case Intrinsic::cbrt:
+    case Intrinsic::exp2:
+    case Intrinsic::exp10:
+    case Intrinsic::expm1:
+    case Intrinsic::log2:
+    case Intrinsic::log10:
+    case Intrinsic::log1p:
+    case Intrinsic::tan:
+    case Intrinsic::asin:
+    case Intrinsic::acos:
+    case Intrinsic::atan:
+    case Intrinsic::sinh:
+    case Intrinsic::cosh:
+    case Intrinsic::tanh:
+    case Intrinsic::asinh:
+    case Intrinsic::acosh:
+    case Intrinsic::atanh:
+    case Intrinsic::erf:
+    case Intrinsic::erfc:
+    case Intrinsic::atan2:
+    case Intrinsic::hypot:
+      return "2, 35";
+    default:
+      return nullptr;
+  }
+}
+
+/// Tells gcc that a function of the library has variants for vectors, which glibc says under
+/// -ffast-math alone. clang ignores the attribute; HostCompiler gives it -fveclib.
+void declare_vector_variant(Needs& needs, Dialect dialect, const std::string& name, bool is_single,
+                            std::size_t argument_count, const char* since) {
+  // the keys are in the order in which the text has them: before all names of C
+  needs.helper(
+      "!vectors",
+      "/* glibc's variants of a function for vectors, within 4 units in the last place */\n"
+      "#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)\n"
+      "#define RTCG_GLIBC_SINCE(A, B) __GLIBC_PREREQ(A, B)\n"
+      "#else\n"
+      "#define RTCG_GLIBC_SINCE(A, B) 0\n"
+      "#endif\n");
+  const std::string type = is_single ? "float" : "double";
+  const bool is_cpp = dialect != Dialect::c;
+  needs.helper("!vectors of " + name,
+               fmt::format("#if RTCG_GLIBC_SINCE({})\n"
+                           "{}__attribute__((__simd__(\"notinbranch\"))) {} {}({}{}){};\n"
+                           "#endif\n",
+                           since, is_cpp ? "extern \"C\" " : "", type, name, type,
+                           argument_count == 2 ? ", " + type : "", is_cpp ? " noexcept" : ""));
+}
+
 /// The intrinsics of one or more floating-point numbers.
 Expr lower_floating(const Expr& tree, const IntrinsicCall& node, Dialect dialect, Needs& needs) {
   const Type result = value_type(tree.type());
@@ -37,7 +96,11 @@ Expr lower_floating(const Expr& tree, const IntrinsicCall& node, Dialect dialect
         needs.helper(is_single ? "exp10f" : "exp10",
                      is_single ? "float exp10f(float);\n" : "double exp10(double);\n");
       }
-      made = plain_call(name + (is_single ? "f" : ""), arguments, working, tree.where());
+      name += is_single ? "f" : "";
+      if (const char* since = vector_variant_since(node.intrinsic)) {
+        declare_vector_variant(needs, dialect, name, is_single, arguments.size(), since);
+      }
+      made = plain_call(name, arguments, working, tree.where());
     }
   } else {
     const bool has_suffix = dialect == Dialect::cuda && is_single;

@@ -26,6 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Programs may have loaded it, but not what it brings for vectors.
+constexpr const char* math_library = "-lm";
+
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
@@ -99,7 +102,26 @@ const std::string& cpu_identity() {
   return identity;
 }
 
-std::vector<std::string> default_flags(const CompileRequest& request) {
+void append(std::vector<std::string>& target, const std::vector<std::string>& more) {
+  target.insert(target.end(), more.begin(), more.end());
+}
+
+// clang does not learn from declarations that functions have variants for vectors. Those of glibc
+// are within 4 units in the last place; other libraries have none that it knows.
+std::vector<std::string> vector_function_flags(const std::vector<std::string>& command) {
+#if defined(__x86_64__) && defined(__GLIBC__)
+  const bool is_clang = std::any_of(command.begin(), command.end(), [](const std::string& word) {
+    std::error_code ignored;
+    return fs::canonical(find_program(word), ignored).filename().string().rfind("clang", 0) == 0;
+  });
+  return is_clang ? std::vector<std::string>{"-fveclib=libmvec"} : std::vector<std::string>{};
+#else
+  return {};
+#endif
+}
+
+std::vector<std::string> default_flags(const CompileRequest& request,
+                                       const std::vector<std::string>& command) {
   const CompileOptions& options = request.options;
   std::vector<std::string> flags;
   if (options.debug) {
@@ -112,6 +134,7 @@ std::vector<std::string> default_flags(const CompileRequest& request) {
   // that may trap to the lanes of its branch, and mistake the lanes. Nor does anybody read errno,
   // for which a square root is a call and no instruction of vectors.
   flags.insert(flags.end(), {"-fopenmp", "-fPIC", "-fno-trapping-math", "-fno-math-errno"});
+  append(flags, vector_function_flags(command));
   if (options.language == HostLanguage::cpp) {
     flags.push_back("-std=c++20");
   } else {
@@ -209,10 +232,6 @@ std::string without_folder(std::string log, const std::string& folder) {
   return log;
 }
 
-void append(std::vector<std::string>& target, const std::vector<std::string>& more) {
-  target.insert(target.end(), more.begin(), more.end());
-}
-
 // Runs the compiler and reads its output.
 CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::string> command,
                              const std::vector<std::string>& options, const std::string& folder,
@@ -259,9 +278,10 @@ CompilerJudge::Trial run_self_test(const CompileRequest& request, std::vector<st
   const std::string source = folder.path() + (is_c ? "/self_test.c" : "/self_test.cpp");
   const std::string program = folder.path() + "/self_test";
   write_or_fail(source, host_self_test());
-  append(command, default_flags(request));
+  const std::vector<std::string> flags = default_flags(request, command);
+  append(command, flags);
   append(command, mend);
-  append(command, {source, "-o", program});
+  append(command, {source, "-o", program, math_library});
   if (run_process(command, limit_seconds, {}, folder.path()).exit_code != 0) {
     return {};
   }
@@ -293,7 +313,8 @@ std::vector<std::string> judged_flags(const CompileRequest& request,
         fmt::format("'{}' with {} miscompiles {}, also with each of the flags that usually "
                     "prevent it: name another compiler in {}, or set "
                     "RTCG_TRUST_COMPILER=1 to use it anyway",
-                    command[0], fmt::join(default_flags(request), " "), verdict.why_refused,
+                    command[0], fmt::join(default_flags(request, command), " "),
+                    verdict.why_refused,
                     request.options.language == HostLanguage::c ? "RTCG_CC" : "RTCG_CXX"));
   }
   return verdict.flags;
@@ -336,7 +357,7 @@ std::string identity_of(const CompileRequest& request, const std::vector<std::st
   const fs::path program = fs::canonical(find_program(command[0]), ignored);
   std::string text = fmt::format("{} {} {}", program.filename().string(),
                                  elf_build_id(program.string()).substr(0, 40),
-                                 fmt::join(default_flags(request), " "));
+                                 fmt::join(default_flags(request, command), " "));
   for (std::size_t i = 1; i < command.size(); ++i) {
     text += " " + command[i];
   }
@@ -390,7 +411,7 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::
   for (const auto& [name, text] : request.options.headers) {
     write_header(headers, name, text);
   }
-  std::vector<std::string> options = default_flags(request);
+  std::vector<std::string> options = default_flags(request, command);
   append(options, judged_flags(request, command));
   options.push_back(request.kind == OutputKind::host_object ? "-c" : "-shared");
   options.push_back("-ffile-prefix-map=" + folder.path() + "/=");
@@ -402,7 +423,10 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::
     options.push_back("-I" + dir);
   }
   append(options, request.options.flags);
-  // After the flags a source may need libraries (-lm): they follow it on the line.
+  if (request.kind == OutputKind::host_shared_object) {
+    options.emplace_back(math_library);
+  }
+  // A source needs the libraries that follow it on the line.
   const auto is_library = [](const std::string& flag) { return flag.rfind("-l", 0) == 0; };
   std::stable_partition(options.begin(), options.end(),
                         [&](const std::string& flag) { return !is_library(flag); });
@@ -425,6 +449,7 @@ CompiledProgram HostCompiler::link(const std::vector<CompiledProgram>& objects,
                   {reinterpret_cast<const char*>(object.binary.data()), object.binary.size()});
   }
   append(options, flags);
+  options.emplace_back(math_library);
   CompileRequest request;
   request.program_name = "linked objects";
   return run_compiler(request, require_compiler(language), options, folder.path());

@@ -27,8 +27,10 @@ namespace rtcg::runtime {
 /// The system's C and C++ compiler, run as a process with an argument vector.
 ///
 /// C is compiled by the first of RTCG_CC, CC, cc, gcc, clang; C++ by the first of RTCG_CXX, CXX,
-/// c++, g++, clang++. Options: -O3 -march=native -fopenmp -fno-trapping-math; in debug mode -O0 -g.
-/// Only the source in debug mode stays on disk. A target other than `host` is passed as -march.
+/// c++, g++, clang++. Options: -O3 -march=native -fopenmp -fno-trapping-math -fno-math-errno, and
+/// for clang on x86-64 with glibc -fveclib=libmvec; in debug mode -O0 -g. Shared objects are linked
+/// with -lm. Only the source in debug mode stays on disk. A target other than `host` is passed as
+/// -march.
 ///
 /// Before a compiler makes code for this machine for the first time, it is judged by a self-test
 /// (CompilerJudge): if it makes wrong code, the flag that corrects it is added; without such a flag
