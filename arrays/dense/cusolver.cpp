@@ -1,7 +1,6 @@
 #include "rtcg/arrays/dense/cusolver.h"
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <limits>
 #include <list>
 #include <memory>
@@ -13,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/interop/optional_library.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/device/memory_pool.h"
 
@@ -24,19 +23,12 @@ namespace {
 
 struct Found {
   CusolverApi api{};
-  bool is_there = false;
-  std::string why_none{};
+  OptionalLibrary library{};
 };
 
-template <class Pointer>
-bool look_up(void* library, const std::string& name, Pointer& pointer) {
-  pointer = reinterpret_cast<Pointer>(::dlsym(library, name.c_str()));
-  return pointer != nullptr;
-}
-
-bool look_up_all(void* library, CusolverApi& api) {
+bool find_all(const LibraryFunctions& functions, CusolverApi& api) {
   const auto find = [&](const std::string& name, auto& pointer) {
-    return look_up(library, "cusolverDn" + name, pointer);
+    return functions("cusolverDn" + name, pointer);
   };
   bool has_all = find("Create", api.create) && find("Destroy", api.destroy) &&
                  find("SetStream", api.set_stream) && find("CreateParams", api.create_options) &&
@@ -67,32 +59,15 @@ bool look_up_all(void* library, CusolverApi& api) {
   return has_all;
 }
 
-Found open_library() {
-  Found found;
-  const std::string chosen = runtime::environment("RTCG_LIBCUSOLVER");
-  const std::vector<std::string> names =
-      chosen.empty() ? std::vector<std::string>{"libcusolver.so.12", "libcusolver.so.11"}
-                     : std::vector<std::string>{chosen};
-  for (const std::string& name : names) {
-    void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* reason = ::dlerror();
-      found.why_none += fmt::format("{}{}", found.why_none.empty() ? "" : "; ",
-                                    reason != nullptr ? reason : name.c_str());
-      continue;
-    }
-    found.is_there = look_up_all(library, found.api);
-    if (found.is_there) {
-      found.api.library = name;
-      return found;
-    }
-    found.why_none = fmt::format("{} lacks functions of cuSOLVER 11", name);
-  }
-  return found;
-}
-
 const Found& found_library() {
-  static const Found& found = *new Found(open_library());
+  static const Found& found = *[] {
+    auto* const result = new Found;
+    result->library =
+        open_library("RTCG_LIBCUSOLVER", {"libcusolver.so.12", "libcusolver.so.11"}, "cuSOLVER 11",
+                     [&](const LibraryFunctions& find) { return find_all(find, result->api); });
+    result->api.library = result->library.name;
+    return result;
+  }();
   return found;
 }
 
@@ -247,11 +222,11 @@ int small(std::int64_t number) {
 }  // namespace
 
 const CusolverApi* CusolverApi::find() {
-  return found_library().is_there ? &found_library().api : nullptr;
+  return !found_library().library.name.empty() ? &found_library().api : nullptr;
 }
 
 const std::string& CusolverApi::why_none() {
-  return found_library().why_none;
+  return found_library().library.why_none;
 }
 
 void cusolver_lu(const CusolverApi& api, runtime::StreamRef stream, const AnyArray& a,

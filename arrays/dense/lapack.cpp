@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <complex>
-#include <dlfcn.h>
 #include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/interop/optional_library.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/runtime/compile/environment.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -35,8 +34,7 @@ struct LapackOf {
 };
 
 struct Lapack {
-  std::string name{};
-  bool is_there = false;
+  OptionalLibrary library{};
   LapackOf<float> f32{};
   LapackOf<double> f64{};
   LapackOf<std::complex<float>> c64{};
@@ -57,12 +55,10 @@ struct Lapack {
 };
 
 template <class T>
-bool look_up_all(void* library, char letter, LapackOf<T>& functions) {
+bool look_up_all(const LibraryFunctions& find, char letter, LapackOf<T>& functions) {
   constexpr bool is_complex_type = !std::is_same_v<T, RealOf<T>>;
   const auto look_up = [&](const char* name, auto& pointer) {
-    const std::string symbol = fmt::format("{}{}_", letter, name);
-    pointer = reinterpret_cast<std::decay_t<decltype(pointer)>>(::dlsym(library, symbol.c_str()));
-    return pointer != nullptr;
+    return find(fmt::format("{}{}_", letter, name), pointer);
   };
   return look_up("getrf", functions.getrf) && look_up("getrs", functions.getrs) &&
          look_up("potrf", functions.potrf) && look_up("geqrf", functions.geqrf) &&
@@ -71,36 +67,18 @@ bool look_up_all(void* library, char letter, LapackOf<T>& functions) {
          look_up("gesdd", functions.svd);
 }
 
-Lapack open_lapack() {
-  Lapack result;
-  const std::string chosen = runtime::environment("RTCG_LIBLAPACK");
-  const std::vector<std::string> names =
-      chosen.empty() ? std::vector<std::string>{"liblapack.so.3", "libopenblas.so.0"}
-                     : std::vector<std::string>{chosen};
-  std::string why_none;
-  for (const std::string& name : names) {
-    void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* reason = ::dlerror();
-      why_none += fmt::format("{}{}", why_none.empty() ? "" : "; ",
-                              reason != nullptr ? reason : name.c_str());
-      continue;
-    }
-    result.is_there =
-        look_up_all(library, 's', result.f32) && look_up_all(library, 'd', result.f64) &&
-        look_up_all(library, 'c', result.c64) && look_up_all(library, 'z', result.c128);
-    if (result.is_there) {
-      result.name = name;
-      return result;
-    }
-    why_none = fmt::format("{} lacks functions of LAPACK 3", name);
-  }
-  result.name = why_none;
-  return result;
-}
-
 const Lapack& lapack() {
-  static const Lapack& opened = *new Lapack(open_lapack());
+  static const Lapack& opened = *[] {
+    auto* const result = new Lapack;
+    result->library = open_library("RTCG_LIBLAPACK", {"liblapack.so.3", "libopenblas.so.0"},
+                                   "LAPACK 3", [&](const LibraryFunctions& find) {
+                                     return look_up_all(find, 's', result->f32) &&
+                                            look_up_all(find, 'd', result->f64) &&
+                                            look_up_all(find, 'c', result->c64) &&
+                                            look_up_all(find, 'z', result->c128);
+                                   });
+    return result;
+  }();
   return opened;
 }
 
@@ -152,11 +130,11 @@ int wanted(const T& answer) {
 }  // namespace
 
 bool has_lapack() {
-  return lapack().is_there;
+  return !lapack().library.name.empty();
 }
 
 const std::string& describe_lapack() {
-  return lapack().name;
+  return lapack().library.name.empty() ? lapack().library.why_none : lapack().library.name;
 }
 
 void lapack_lu(const AnyArray& a, const AnyArray& pivots, const AnyArray& info) {

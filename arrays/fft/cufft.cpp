@@ -1,6 +1,5 @@
 #include "rtcg/arrays/fft/cufft.h"
 
-#include <dlfcn.h>
 #include <list>
 #include <map>
 #include <memory>
@@ -10,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/interop/optional_library.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/memory_pool.h"
@@ -21,54 +20,28 @@ namespace {
 
 struct Found {
   CufftApi api{};
-  bool is_there = false;
-  std::string why_none{};
+  OptionalLibrary library{};
 };
 
-template <class Pointer>
-bool look_up(void* library, const char* name, Pointer& pointer) {
-  pointer = reinterpret_cast<Pointer>(::dlsym(library, name));
-  return pointer != nullptr;
-}
-
-Found open_library() {
-  Found found;
-  const std::string chosen = runtime::environment("RTCG_LIBCUFFT");
-  const std::vector<std::string> names =
-      chosen.empty() ? std::vector<std::string>{"libcufft.so.12", "libcufft.so.11"}
-                     : std::vector<std::string>{chosen};
-  for (const std::string& name : names) {
-    void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* reason = ::dlerror();
-      found.why_none += fmt::format("{}{}", found.why_none.empty() ? "" : "; ",
-                                    reason != nullptr ? reason : name.c_str());
-      continue;
-    }
-    CufftApi& api = found.api;
-    found.is_there = look_up(library, "cufftCreate", api.create) &&
-                     look_up(library, "cufftDestroy", api.destroy) &&
-                     look_up(library, "cufftSetAutoAllocation", api.set_auto_allocation) &&
-                     look_up(library, "cufftMakePlanMany64", api.make_plan) &&
-                     look_up(library, "cufftSetStream", api.set_stream) &&
-                     look_up(library, "cufftSetWorkArea", api.set_work_area) &&
-                     look_up(library, "cufftExecC2C", api.run_c2c) &&
-                     look_up(library, "cufftExecZ2Z", api.run_z2z) &&
-                     look_up(library, "cufftExecR2C", api.run_r2c) &&
-                     look_up(library, "cufftExecD2Z", api.run_d2z) &&
-                     look_up(library, "cufftExecC2R", api.run_c2r) &&
-                     look_up(library, "cufftExecZ2D", api.run_z2d);
-    if (found.is_there) {
-      api.library = name;
-      return found;
-    }
-    found.why_none = fmt::format("{} lacks functions of cuFFT 11", name);
-  }
-  return found;
-}
-
 const Found& found_library() {
-  static const Found& found = *new Found(open_library());
+  static const Found& found = *[] {
+    auto* const result = new Found;
+    CufftApi& api = result->api;
+    result->library = open_library(
+        "RTCG_LIBCUFFT", {"libcufft.so.12", "libcufft.so.11"}, "cuFFT 11",
+        [&](const LibraryFunctions& find) {
+          return find("cufftCreate", api.create) && find("cufftDestroy", api.destroy) &&
+                 find("cufftSetAutoAllocation", api.set_auto_allocation) &&
+                 find("cufftMakePlanMany64", api.make_plan) &&
+                 find("cufftSetStream", api.set_stream) &&
+                 find("cufftSetWorkArea", api.set_work_area) && find("cufftExecC2C", api.run_c2c) &&
+                 find("cufftExecZ2Z", api.run_z2z) && find("cufftExecR2C", api.run_r2c) &&
+                 find("cufftExecD2Z", api.run_d2z) && find("cufftExecC2R", api.run_c2r) &&
+                 find("cufftExecZ2D", api.run_z2d);
+        });
+    api.library = result->library.name;
+    return result;
+  }();
   return found;
 }
 
@@ -204,11 +177,11 @@ void run(const CufftApi& api, runtime::StreamRef stream, const CufftForm& form, 
 }  // namespace
 
 const CufftApi* CufftApi::find() {
-  return found_library().is_there ? &found_library().api : nullptr;
+  return !found_library().library.name.empty() ? &found_library().api : nullptr;
 }
 
 const std::string& CufftApi::why_none() {
-  return found_library().why_none;
+  return found_library().library.why_none;
 }
 
 void transform_with(const CufftApi& api, runtime::StreamRef stream, const AnyArray& in,

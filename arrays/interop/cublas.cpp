@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <dlfcn.h>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -12,8 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/interop/optional_library.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/device/memory_pool.h"
 
@@ -22,47 +21,24 @@ namespace {
 
 struct Found {
   CublasApi api{};
-  bool is_there = false;
-  std::string why_none{};
+  OptionalLibrary library{};
 };
 
-template <class Pointer>
-bool look_up(void* library, const char* name, Pointer& pointer) {
-  pointer = reinterpret_cast<Pointer>(::dlsym(library, name));
-  return pointer != nullptr;
-}
-
-Found open_library() {
-  Found found;
-  const std::string chosen = runtime::environment("RTCG_LIBCUBLAS");
-  const std::vector<std::string> names =
-      chosen.empty() ? std::vector<std::string>{"libcublas.so.13", "libcublas.so.12"}
-                     : std::vector<std::string>{chosen};
-  for (const std::string& name : names) {
-    void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* reason = ::dlerror();
-      found.why_none += fmt::format("{}{}", found.why_none.empty() ? "" : "; ",
-                                    reason != nullptr ? reason : name.c_str());
-      continue;
-    }
-    CublasApi& api = found.api;
-    found.is_there = look_up(library, "cublasCreate_v2", api.create) &&
-                     look_up(library, "cublasSetStream_v2", api.set_stream) &&
-                     look_up(library, "cublasSetWorkspace_v2", api.set_workspace) &&
-                     look_up(library, "cublasSgemmStridedBatched", api.multiply_f32) &&
-                     look_up(library, "cublasDgemmStridedBatched", api.multiply_f64);
-    if (found.is_there) {
-      api.library = name;
-      return found;
-    }
-    found.why_none = fmt::format("{} lacks functions of cuBLAS 12", name);
-  }
-  return found;
-}
-
 const Found& found_library() {
-  static const Found& found = *new Found(open_library());
+  static const Found& found = *[] {
+    auto* const result = new Found;
+    CublasApi& api = result->api;
+    result->library = open_library("RTCG_LIBCUBLAS", {"libcublas.so.13", "libcublas.so.12"},
+                                   "cuBLAS 12", [&](const LibraryFunctions& find) {
+                                     return find("cublasCreate_v2", api.create) &&
+                                            find("cublasSetStream_v2", api.set_stream) &&
+                                            find("cublasSetWorkspace_v2", api.set_workspace) &&
+                                            find("cublasSgemmStridedBatched", api.multiply_f32) &&
+                                            find("cublasDgemmStridedBatched", api.multiply_f64);
+                                   });
+    api.library = result->library.name;
+    return result;
+  }();
   return found;
 }
 
@@ -210,11 +186,11 @@ void multiply_all(const Product<T>& product) {
 }  // namespace
 
 const CublasApi* CublasApi::find() {
-  return found_library().is_there ? &found_library().api : nullptr;
+  return !found_library().library.name.empty() ? &found_library().api : nullptr;
 }
 
 const std::string& CublasApi::why_none() {
-  return found_library().why_none;
+  return found_library().library.why_none;
 }
 
 bool has_cublas_layout(const AnyArray& array) {

@@ -1,0 +1,45 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+// Libraries that are used where they are found.
+
+namespace rtcg::arrays::detail {
+
+/// The functions of an open library.
+class LibraryFunctions {
+ public:
+  explicit LibraryFunctions(void* library) : library_(library) {}
+
+  /// Sets a pointer; to null where the library has no such function. @returns  whether it has
+  template <class Pointer>
+  bool operator()(const std::string& name, Pointer& pointer) const {
+    pointer = reinterpret_cast<std::decay_t<Pointer>>(find(name));
+    return pointer != nullptr;
+  }
+
+ private:
+  [[nodiscard]] void* find(const std::string& name) const;
+
+  void* library_;
+};
+
+struct OptionalLibrary {
+  std::string name{};      ///< the file; empty where there is none
+  std::string why_none{};  ///< with the loader's own words
+};
+
+/// Opens the first library that has all functions. It is never closed.
+///
+/// @param variable  of the environment, which names one file in place of `names`
+/// @param version   that has the functions, in messages: "cuFFT 11"
+/// @param has_all   sets pointers to the functions
+[[nodiscard]] OptionalLibrary open_library(
+    const char* variable, std::vector<std::string> names, const std::string& version,
+    const std::function<bool(const LibraryFunctions&)>& has_all);
+
+}  // namespace rtcg::arrays::detail
