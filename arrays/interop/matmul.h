@@ -8,6 +8,7 @@
 
 #include "rtcg/arrays/core/array.h"
 #include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/loopy/tune/search.h"
 
 namespace rtcg::arrays {
 
@@ -80,10 +81,12 @@ requires std::floating_point<T>
 /// Searches the fastest slicing for these sizes by running candidates, times cuBLAS too if it is
 /// found, and stores both: later calls of matmul() use the faster one.
 ///
-/// @param dtype  f32 or f64
+/// @param dtype   f32 or f64
+/// @param search  its time, 30 s unless told, and other limits
 /// @throws Unsupported  loopy.tune.nothing_works
-/// @cost   about that many seconds, or none if wisdom has these sizes; waits
+/// @cost   the search, or none if wisdom has these sizes; waits
 MatmulPlan tune_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
-                       double budget_seconds = 30, const std::string& wisdom_path = {});
+                       const loopy::SearchOptions& search = {},
+                       const std::string& wisdom_path = {});
 
 }  // namespace rtcg::arrays

@@ -230,12 +230,11 @@ MatmulPlan plan_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device de
 }
 
 MatmulPlan tune_matmul(DType dtype, const MatmulSizes& sizes, runtime::Device device,
-                       double budget_seconds, const std::string& wisdom_path) {
+                       const loopy::SearchOptions& search, const std::string& wisdom_path) {
   const loopy::Kernel kernel = describe(dtype);
   const loopy::Wisdom wisdom(wisdom_path);
-  loopy::TuneOptions options;
+  loopy::TuneOptions options{search};
   options.constraints = constraints_on(parameters_of(sizes), device);
-  options.budget_seconds = budget_seconds;
   static_cast<void>(loopy::tuned_executor(kernel, device, options, wisdom));
   if (device.info().id.kind == runtime::BackendKind::cuda && CublasApi::find() != nullptr &&
       !known_cublas_us(wisdom, kernel, device, sizes)) {

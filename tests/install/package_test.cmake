@@ -33,7 +33,7 @@ foreach(file include/rtcg/loopy.h include/rtcg/cgen/ast/expr.h lib/librtcg_loopy
     message(FATAL_ERROR "no package has /usr/${file}")
   endif()
 endforeach()
-run(${WORK}/root/usr/bin/rtcg tune matmul --budget 2 --device host --wisdom ${WORK}/wisdom.json)
+run(${WORK}/root/usr/bin/rtcg tune matmul --budget 10min --max-candidates 3 --device host --wisdom ${WORK}/wisdom.json)
 if(NOT output MATCHES "slicing")
   message(FATAL_ERROR "rtcg tune matmul printed:\n${output}")
 endif()

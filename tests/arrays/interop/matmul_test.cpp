@@ -85,12 +85,15 @@ TEST(Matmul, SaysWhoMultipliesAndWhy) {
   });
 }
 
+/// Ends after a few candidates, however long a busy machine takes for them.
+const loopy::SearchOptions short_search{.budget_seconds = 1e9, .max_candidates = 3};
+
 TEST(Matmul, FollowsWisdom) {
   const runtime::Device device = runtime::Device::host();
   const StreamScope scope(device.default_stream());
   const std::string path =
       ::testing::TempDir() + "/matmul_wisdom_" + std::to_string(::getpid()) + ".jsonl";
-  const MatmulPlan tuned = tune_matmul(DType::f32, {32, 24, 16}, device, 0.5, path);
+  const MatmulPlan tuned = tune_matmul(DType::f32, {32, 24, 16}, device, short_search, path);
   EXPECT_EQ(tuned.source, MatmulPlan::Source::wisdom);
   const MatmulOptions options{.wisdom_path = path};
   // sizes nearby follow too, others do not
@@ -108,7 +111,7 @@ TEST(Matmul, WritesDownTheSlicingsThatDoNotFit) {
   const runtime::Device device = runtime::Device::host();
   const std::string path =
       ::testing::TempDir() + "/matmul_wrong_" + std::to_string(::getpid()) + ".jsonl";
-  static_cast<void>(tune_matmul(DType::f64, {32, 24, 16}, device, 3, path));
+  static_cast<void>(tune_matmul(DType::f64, {32, 24, 16}, device, short_search, path));
   const std::string written = loopy::Wisdom(path).entries().at(0).decision;
   std::string text;
   {
