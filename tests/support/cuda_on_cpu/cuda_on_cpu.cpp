@@ -47,10 +47,13 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
   static const std::regex dynamic(
       R"(extern\s+__shared__\s+((?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|[\w:\s])+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
   static const std::regex alignment(R"((__align__|alignas)\s*\([^)]*\))");
-  // <complex> takes most of the compiler's time for a small kernel; it cannot follow the macros of
-  // CUDA.
+  // Reading headers of the system takes most of the compiler's time for a small kernel. <complex>
+  // cannot follow the macros of CUDA.
+  static const std::regex system_header(R"(#\s*include\s*<(?!cuda))");
   const bool has_complex = source.find("complex") != std::string::npos;
-  std::string text = has_complex ? "#include <complex>\n" : "";
+  const bool has_system = has_complex || std::regex_search(source, system_header);
+  std::string text = has_system ? "#define RTCG_CUDA_SYSTEM_HEADERS\n" : "";
+  text += has_complex ? "#include <complex>\n" : "";
   text += "#include <rtcg_cuda.h>\n#line 1 \"kernel.cu\"\n";
   auto rest = source.begin();
   for (auto it = std::sregex_iterator(source.begin(), source.end(), dynamic);
@@ -83,10 +86,11 @@ runtime::SharedObject compile(const std::string& source, const std::vector<std::
   request.source.text = host_text(source, kernels);
   request.options.language = runtime::HostLanguage::cpp;
   request.options.include_dirs = {RTCG_CUDA_ON_CPU_INCLUDE};
-  // No contraction: the text says where a fused multiply-add is meant.
-  request.options.flags = {"-std=c++20",          "-O1",
-                           "-ffp-contract=off",   "-fno-strict-aliasing",
-                           "-fvisibility=hidden", "-w"};
+  // No contraction: the text says where a fused multiply-add is meant. The libraries are those of
+  // this program.
+  request.options.flags = {
+      "-std=c++20",          "-O1", "-ffp-contract=off", "-fno-strict-aliasing",
+      "-fvisibility=hidden", "-w",  "-nostdlib",         "-lgcc"};
   return runtime::SharedObject(runtime::HostCompiler::instance().compile(request).binary);
 }
 

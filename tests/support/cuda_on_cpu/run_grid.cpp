@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -40,6 +43,70 @@ struct Worker {
   }
 };
 
+/// Threads that wait for grids. A thread that is made for one launch would map and protect the
+/// stacks of a block's threads for it, which takes longer than a small grid.
+class Team {
+ public:
+  /// The process's own; a process that was forked has none of its parent's threads.
+  static Team& instance() {
+    static std::mutex mutex;
+    static Team* team = nullptr;  // never destroyed: its threads wait until the process ends
+    static pid_t owner = 0;
+    const std::lock_guard lock(mutex);
+    if (owner != ::getpid()) {
+      team = new Team;
+      owner = ::getpid();
+    }
+    return *team;
+  }
+
+  /// Runs `work` on so many threads, of which the caller is one, and waits for all.
+  void run(std::size_t threads, const std::function<void()>& work) {
+    if (threads <= 1) {
+      work();
+      return;
+    }
+    const std::lock_guard one_grid(grid_);
+    {
+      const std::lock_guard lock(mutex_);
+      for (; size_ + 1 < threads; ++size_) {
+        std::thread([this] { wait_for_work(); }).detach();
+      }
+      work_ = &work;
+      open_ = threads - 1;
+      busy_ = threads - 1;
+    }
+    is_changed_.notify_all();
+    work();
+    std::unique_lock lock(mutex_);
+    is_changed_.wait(lock, [this] { return busy_ == 0; });
+  }
+
+ private:
+  void wait_for_work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      is_changed_.wait(lock, [this] { return open_ > 0; });
+      --open_;
+      const std::function<void()>& work = *work_;
+      lock.unlock();
+      work();
+      lock.lock();
+      if (--busy_ == 0) {
+        is_changed_.notify_all();
+      }
+    }
+  }
+
+  std::mutex grid_;   // held while a grid runs
+  std::mutex mutex_;  // of all below
+  std::condition_variable is_changed_;
+  const std::function<void()>* work_ = nullptr;
+  std::size_t size_ = 0;  ///< threads
+  std::size_t open_ = 0;  ///< of them are to begin
+  std::size_t busy_ = 0;  ///< of them have not ended
+};
+
 std::size_t product(const unsigned (&sizes)[3]) {
   return std::size_t{sizes[0]} * sizes[1] * sizes[2];
 }
@@ -66,14 +133,7 @@ class Grid {
 
   void run() {
     const std::size_t team = std::min<std::size_t>(schedule_.team, blocks_.size());
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < team; ++i) {
-      others.emplace_back([this] { work(); });
-    }
-    work();
-    for (std::thread& other : others) {
-      other.join();
-    }
+    Team::instance().run(team, [this] { work(); });
     if (failure_) {
       std::rethrow_exception(failure_);
     }

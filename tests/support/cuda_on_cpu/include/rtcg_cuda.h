@@ -1,15 +1,7 @@
 // CUDA C++ for the host's compiler, as far as generated kernels use it: comes before their text.
 #pragma once
 
-#include <cassert>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <stddef.h>
-#include <type_traits>
-#include <utility>
-
+#include "rtcg_cuda_library.h"
 #include "rtcg_cuda_state.h"
 
 #define __CUDACC__ 1
@@ -53,14 +45,21 @@ __attribute__((visibility("default"))) rtcg_cuda::State* rtcg_cuda_state() {  //
 
 namespace rtcg_cuda {
 
-template <class... A, std::size_t... I>
-static void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
-  kernel(*static_cast<std::remove_reference_t<A>*>(arguments[I])...);
+template <size_t... I>
+struct Indices {};
+template <size_t count, size_t... I>
+struct MakeIndices : MakeIndices<count - 1, count - 1, I...> {};
+template <size_t... I>
+struct MakeIndices<0, I...> : Indices<I...> {};
+
+template <class... A, size_t... I>
+static void call(void (*kernel)(A...), void** arguments, Indices<I...>) {
+  kernel(*static_cast<A*>(arguments[I])...);
 }
 
 template <class... A>
 static void call(void (*kernel)(A...), void** arguments) {
-  call(kernel, arguments, std::index_sequence_for<A...>());
+  call(kernel, arguments, MakeIndices<sizeof...(A)>());
 }
 
 /// The count of the parameters, then the bytes of each.

@@ -1,8 +1,7 @@
 // The device's mathematical and bit functions that the host's library does not have.
 #pragma once
 
-#include <math.h>
-#include <stdlib.h>
+#include "rtcg_cuda_library.h"
 
 // The C library declares these names and does not define them.
 #define __expf(x) ::expf(x)
@@ -117,19 +116,19 @@ static inline float __int2float_rn(int x) {
 
 // Integers of two types become their common type, as on the device.
 template <class A, class B>
-static inline std::common_type_t<A, B> min(A a, B b) {
-  using C = std::common_type_t<A, B>;
-  if constexpr (std::is_floating_point_v<C>) {
-    return std::fmin(static_cast<C>(a), static_cast<C>(b));
+static inline rtcg_cuda::Common<A, B> min(A a, B b) {
+  using C = rtcg_cuda::Common<A, B>;
+  if constexpr (rtcg_cuda::is_real<C>) {
+    return ::fmin(static_cast<C>(a), static_cast<C>(b));
   } else {
     return static_cast<C>(b) < static_cast<C>(a) ? static_cast<C>(b) : static_cast<C>(a);
   }
 }
 template <class A, class B>
-static inline std::common_type_t<A, B> max(A a, B b) {
-  using C = std::common_type_t<A, B>;
-  if constexpr (std::is_floating_point_v<C>) {
-    return std::fmax(static_cast<C>(a), static_cast<C>(b));
+static inline rtcg_cuda::Common<A, B> max(A a, B b) {
+  using C = rtcg_cuda::Common<A, B>;
+  if constexpr (rtcg_cuda::is_real<C>) {
+    return ::fmax(static_cast<C>(a), static_cast<C>(b));
   } else {
     return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
   }

@@ -11,7 +11,7 @@ static inline double add_to_odd(double a, double b) {
   const double b_part = sum - a;
   const double error = (a - (sum - b_part)) + (b - b_part);
   const auto sum_bits = bits<unsigned long long>(sum);
-  if (error == 0 || !std::isfinite(sum) || (sum_bits & 1U) != 0) {
+  if (error == 0 || !::isfinite(sum) || (sum_bits & 1U) != 0) {
     return sum;
   }
   return bits<double>((error > 0) == (sum > 0) ? sum_bits + 1 : sum_bits - 1);
@@ -25,7 +25,7 @@ struct SmallFloat {
   unsigned short bits;
 
   SmallFloat() = default;
-  template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
+  template <rtcg_cuda::Number N>
   SmallFloat(N value) : bits(rounded(static_cast<double>(value))) {}
 
   /// __half_raw and __nv_bfloat16_raw
@@ -104,7 +104,7 @@ struct SmallFloat {
     return of_bits(a.bits & 0x7fffU);
   }
   friend bool __hisnan(SmallFloat a) {
-    return std::isnan(static_cast<float>(a));
+    return ::isnan(static_cast<float>(a));
   }
   friend SmallFloat hsqrt(SmallFloat a) {
     return SmallFloat(sqrtf(a));
@@ -121,18 +121,18 @@ struct SmallFloat {
 
   // nearbyint rounds to nearest even at the last place that the result has.
   static unsigned short rounded(double value) {
-    const unsigned sign = std::signbit(value) ? 0x8000U : 0U;
-    const double magnitude = std::fabs(value);
-    if (std::isnan(value)) {
+    const unsigned sign = ::signbit(value) ? 0x8000U : 0U;
+    const double magnitude = ::fabs(value);
+    if (::isnan(value)) {
       return static_cast<unsigned short>((nan_keeps_sign ? sign : 0U) | nan_bits);
     }
-    if (magnitude >= std::ldexp(2 - std::ldexp(1, -fraction_bits - 1), bias)) {
+    if (magnitude >= ::ldexp(2 - ::ldexp(1, -fraction_bits - 1), bias)) {
       return static_cast<unsigned short>(sign | (2U * bias + 1) << fraction_bits);
     }
     const int least = 1 - bias;
-    const int exponent = magnitude < std::ldexp(1, least) ? least : std::ilogb(magnitude);
+    const int exponent = magnitude < ::ldexp(1, least) ? least : ::ilogb(magnitude);
     const auto steps =
-        static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
+        static_cast<unsigned>(::nearbyint(::ldexp(magnitude, fraction_bits - exponent)));
     // A carry out of the fraction goes into the exponent, as it should.
     return static_cast<unsigned short>(
         sign | ((static_cast<unsigned>(exponent - least) << fraction_bits) + steps));
