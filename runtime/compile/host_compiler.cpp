@@ -40,16 +40,113 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// A compiler and the arguments that its variable gave it (`ccache gcc`); empty: none was found. CC
-// and CXX are for every program, so their compilers may be missing; RTCG_CC and RTCG_CXX are for
+// Included before every text that tcc compiles.
+constexpr std::string_view tiny_c_header =
+    R"(/* What tcc lacks of the builtin functions of gcc that generated C uses. */
+#ifndef RTCG_TINY_C_H
+#define RTCG_TINY_C_H
+
+void *memcpy(void *, const void *, unsigned long);
+#define __builtin_memcpy memcpy
+#define __builtin_inf() 1e999
+#define __builtin_inff() ((float)1e999)
+#define __builtin_nan(text) (1e999 - 1e999)
+#define __builtin_nanf(text) ((float)(1e999 - 1e999))
+#define __builtin_isnan(x) ((x) != (x))
+#define __builtin_isinf(x) ((x) == 1e999 || (x) == -1e999)
+#define __builtin_isfinite(x) ((x) - (x) == 0)
+#define __builtin_unreachable() ((void)0)
+#define __builtin_prefetch(...) ((void)0)
+static inline int __builtin_abs(int x) {
+  return x < 0 ? -x : x;
+}
+static inline long long __builtin_llabs(long long x) {
+  return x < 0 ? -x : x;
+}
+static inline int __builtin_clzll(unsigned long long x) {
+  int zeros = 64;
+  for (; x != 0; x >>= 1) --zeros;
+  return zeros;
+}
+static inline int __builtin_clz(unsigned x) {
+  return __builtin_clzll(x) - 32;
+}
+static inline int __builtin_popcountll(unsigned long long x) {
+  int ones = 0;
+  for (; x != 0; x &= x - 1) ++ones;
+  return ones;
+}
+#define __builtin_popcount(x) __builtin_popcountll((unsigned)(x))
+
+#define __ATOMIC_RELAXED 0
+#define __ATOMIC_ACQUIRE 2
+#define __ATOMIC_RELEASE 3
+#define __ATOMIC_SEQ_CST 5
+#define __atomic_thread_fence(order) __asm__ volatile("mfence" : : : "memory")
+/* Of 1, 2, 4 or 8 bytes. */
+#define RTCG_TINY_EXCHANGE(TYPE, INSTRUCTION)                                                       \
+  {                                                                                                 \
+    TYPE before = *(TYPE *)expected;                                                                \
+    __asm__ volatile("lock; " INSTRUCTION " %3, (%2); sete %1"                                      \
+                     : "=a"(before), "=c"(ok)                                                       \
+                     : "D"(target), "d"(*(const TYPE *)value), "0"(before)                          \
+                     : "memory", "cc");                                                             \
+    *(TYPE *)expected = before;                                                                     \
+  }
+static inline int rtcg_tiny_exchange(volatile void *target, void *expected, const void *value,
+                                     unsigned long bytes) {
+  unsigned char ok = 0;
+  if (bytes == 8) RTCG_TINY_EXCHANGE(long long, "cmpxchgq")
+  else if (bytes == 4) RTCG_TINY_EXCHANGE(int, "cmpxchgl")
+  else if (bytes == 2) RTCG_TINY_EXCHANGE(short, "cmpxchgw")
+  else RTCG_TINY_EXCHANGE(char, "cmpxchgb")
+  return ok;
+}
+#define __atomic_load(target, found, order) (*(found) = *(target))
+#define __atomic_compare_exchange(target, expected, value, is_weak, success, failure) \
+  rtcg_tiny_exchange(target, expected, value, sizeof *(target))
+#define RTCG_TINY_UPDATE(target, NEXT)                                            \
+  ({                                                                              \
+    __typeof__(*(target)) rtcg_found = *(target), rtcg_next;                      \
+    do rtcg_next = NEXT;                                                          \
+    while (!rtcg_tiny_exchange(target, &rtcg_found, &rtcg_next, sizeof *(target))); \
+    rtcg_found;                                                                   \
+  })
+#define __atomic_fetch_add(target, value, order) RTCG_TINY_UPDATE(target, rtcg_found + (value))
+#define __atomic_fetch_sub(target, value, order) RTCG_TINY_UPDATE(target, rtcg_found - (value))
+#define __atomic_fetch_and(target, value, order) RTCG_TINY_UPDATE(target, rtcg_found &(value))
+#define __atomic_fetch_or(target, value, order) RTCG_TINY_UPDATE(target, rtcg_found | (value))
+#define __atomic_fetch_xor(target, value, order) RTCG_TINY_UPDATE(target, rtcg_found ^ (value))
+#define __atomic_exchange_n(target, value, order) RTCG_TINY_UPDATE(target, (value))
+
+#endif
+)";
+
+// A compiler and the arguments that its variable gave it (`ccache gcc`).
+struct CompilerCommand {
+  std::vector<std::string> words{};  ///< empty: none was found
+  bool is_tiny = false;              ///< tcc, which knows few flags and does not optimise
+};
+
+// Also behind a wrapper such as `ccache tcc`, or a link such as `cc`.
+bool names_tiny_c_compiler(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    std::error_code ignored;
+    const std::string path = word.rfind('-', 0) == 0 ? "" : find_program(word);
+    const std::string name = fs::canonical(path, ignored).filename().string();
+    return name == "tcc" || (name.size() > 4 && name.rfind("-tcc") == name.size() - 4);
+  });
+}
+
+// CC and CXX are for every program, so their compilers may be missing; RTCG_CC and RTCG_CXX are for
 // this one.
-std::vector<std::string> find_compiler(HostLanguage language) {
+CompilerCommand find_compiler(HostLanguage language) {
   const bool is_c = language == HostLanguage::c;
   const char* const own = is_c ? "RTCG_CC" : "RTCG_CXX";
   for (const char* name : {own, is_c ? "CC" : "CXX"}) {
     const std::vector<std::string> command = split(environment(name), ' ');
     if (!command.empty() && !find_program(command[0]).empty()) {
-      return command;
+      return {command, is_c && names_tiny_c_compiler(command)};
     }
     if (!command.empty() && name == own) {
       throw Unsupported("runtime.host_compiler.not_found",
@@ -60,15 +157,15 @@ std::vector<std::string> find_compiler(HostLanguage language) {
   }
   for (const char* name : {is_c ? "cc" : "c++", is_c ? "gcc" : "g++", is_c ? "clang" : "clang++"}) {
     if (!find_program(name).empty()) {
-      return {name};
+      return {{name}, is_c && names_tiny_c_compiler({name})};
     }
   }
   return {};
 }
 
-std::vector<std::string> require_compiler(HostLanguage language) {
-  std::vector<std::string> command = find_compiler(language);
-  if (command.empty()) {
+CompilerCommand require_compiler(HostLanguage language) {
+  CompilerCommand command = find_compiler(language);
+  if (command.words.empty()) {
     const bool is_c = language == HostLanguage::c;
     throw Unsupported(
         "runtime.host_compiler.no_compiler",
@@ -120,8 +217,27 @@ std::vector<std::string> vector_function_flags(const std::vector<std::string>& c
 #endif
 }
 
+// tcc has no optimiser, and takes flags that it does not know for nothing. Of its warnings the
+// first one ends the compile, among them those that gcc's flags below make errors.
+std::vector<std::string> flags_of_tiny_c_compiler(const CompileRequest& request) {
+  if (request.target != "host") {
+    throw Unsupported("runtime.host_compiler.one_target",
+                      fmt::format("tcc makes code for the processor that it was built for, not for "
+                                  "'{}': name gcc or clang in RTCG_CC",
+                                  request.target));
+  }
+  std::vector<std::string> flags = {"-Wimplicit-function-declaration", "-Werror"};
+  if (request.options.debug) {
+    flags.insert(flags.begin(), "-g");
+  }
+  return flags;
+}
+
 std::vector<std::string> default_flags(const CompileRequest& request,
-                                       const std::vector<std::string>& command) {
+                                       const CompilerCommand& command) {
+  if (command.is_tiny) {
+    return flags_of_tiny_c_compiler(request);
+  }
   const CompileOptions& options = request.options;
   std::vector<std::string> flags;
   if (options.debug) {
@@ -134,7 +250,7 @@ std::vector<std::string> default_flags(const CompileRequest& request,
   // that may trap to the lanes of its branch, and mistake the lanes. Nor does anybody read errno,
   // for which a square root is a call and no instruction of vectors.
   flags.insert(flags.end(), {"-fopenmp", "-fPIC", "-fno-trapping-math", "-fno-math-errno"});
-  append(flags, vector_function_flags(command));
+  append(flags, vector_function_flags(command.words));
   if (options.language == HostLanguage::cpp) {
     flags.push_back("-std=c++20");
   } else {
@@ -154,8 +270,9 @@ double time_limit_seconds() {
 }
 
 // Without optimisation there is nothing to judge, and code for another processor cannot be run.
-bool is_judged(const CompileRequest& request) {
-  return !request.options.debug && request.target == "host" && !CompilerJudge::is_switched_off();
+bool is_judged(const CompileRequest& request, const CompilerCommand& command) {
+  return !request.options.debug && request.target == "host" && !command.is_tiny &&
+         !CompilerJudge::is_switched_off();
 }
 
 // The narrowest first. gcc 12 keeps what it knows of a guarded value when it drops the guard, and
@@ -269,7 +386,7 @@ CompiledProgram run_compiler(const CompileRequest& request, std::vector<std::str
 }
 
 // The self-test's text, compiled with the flags of the request, and run.
-CompilerJudge::Trial run_self_test(const CompileRequest& request, std::vector<std::string> command,
+CompilerJudge::Trial run_self_test(const CompileRequest& request, const CompilerCommand& compiler,
                                    const std::vector<std::string>& mend) {
   using Result = CompilerJudge::Trial::Result;
   constexpr double limit_seconds = 60;
@@ -278,8 +395,8 @@ CompilerJudge::Trial run_self_test(const CompileRequest& request, std::vector<st
   const std::string source = folder.path() + (is_c ? "/self_test.c" : "/self_test.cpp");
   const std::string program = folder.path() + "/self_test";
   write_or_fail(source, host_self_test());
-  const std::vector<std::string> flags = default_flags(request, command);
-  append(command, flags);
+  std::vector<std::string> command = compiler.words;
+  append(command, default_flags(request, compiler));
   append(command, mend);
   append(command, {source, "-o", program, math_library});
   if (run_process(command, limit_seconds, {}, folder.path()).exit_code != 0) {
@@ -293,12 +410,12 @@ CompilerJudge::Trial run_self_test(const CompileRequest& request, std::vector<st
           std::string(host_self_test_part(ran.exit_code))};
 }
 
-std::string identity_of(const CompileRequest& request, const std::vector<std::string>& command);
+std::string identity_of(const CompileRequest& request, const CompilerCommand& command);
 
 // What is added to the flags so that the compiler is right.
 std::vector<std::string> judged_flags(const CompileRequest& request,
-                                      const std::vector<std::string>& command) {
-  if (!is_judged(request)) {
+                                      const CompilerCommand& command) {
+  if (!is_judged(request, command)) {
     return {};
   }
   static CompilerJudge judge(CompileCache::standard().is_enabled()
@@ -313,7 +430,7 @@ std::vector<std::string> judged_flags(const CompileRequest& request,
         fmt::format("'{}' with {} miscompiles {}, also with each of the flags that usually "
                     "prevent it: name another compiler in {}, or set "
                     "RTCG_TRUST_COMPILER=1 to use it anyway",
-                    command[0], fmt::join(default_flags(request, command), " "),
+                    command.words[0], fmt::join(default_flags(request, command), " "),
                     verdict.why_refused,
                     request.options.language == HostLanguage::c ? "RTCG_CC" : "RTCG_CXX"));
   }
@@ -352,19 +469,22 @@ const std::vector<std::string>& installed_dirs(HostLanguage language) {
 
 // The verdict itself is not part of it, so that a hit asks for none: it follows from the compiler,
 // its flags, the CPU and the text of the self-test.
-std::string identity_of(const CompileRequest& request, const std::vector<std::string>& command) {
+std::string identity_of(const CompileRequest& request, const CompilerCommand& command) {
   std::error_code ignored;
-  const fs::path program = fs::canonical(find_program(command[0]), ignored);
+  const fs::path program = fs::canonical(find_program(command.words[0]), ignored);
   std::string text = fmt::format("{} {} {}", program.filename().string(),
                                  elf_build_id(program.string()).substr(0, 40),
                                  fmt::join(default_flags(request, command), " "));
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    text += " " + command[i];
+  for (std::size_t i = 1; i < command.words.size(); ++i) {
+    text += " " + command.words[i];
   }
   static const std::string header = to_hex(sha256(host_kernel_header())).substr(0, 8);
+  if (command.is_tiny) {
+    text += " builtins " + to_hex(sha256(tiny_c_header)).substr(0, 8);
+  }
   static const std::string self_test = to_hex(sha256(host_self_test())).substr(0, 8);
   return fmt::format("{} cpu {} header {} {}", text, cpu_identity(), header,
-                     is_judged(request) ? "judged by " + self_test : "not judged");
+                     is_judged(request, command) ? "judged by " + self_test : "not judged");
 }
 
 }  // namespace
@@ -375,8 +495,8 @@ HostCompiler& HostCompiler::instance() {
 }
 
 std::string HostCompiler::identity(const CompileRequest& request) {
-  const std::vector<std::string> command = find_compiler(request.options.language);
-  return command.empty() ? "none" : identity_of(request, command);
+  const CompilerCommand command = find_compiler(request.options.language);
+  return command.words.empty() ? "none" : identity_of(request, command);
 }
 
 std::vector<std::string> HostCompiler::system_include_dirs(const CompileRequest& request) {
@@ -396,7 +516,7 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request) {
 
 CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::stop_token& stop) {
   check_request(request);
-  const std::vector<std::string> command = require_compiler(request.options.language);
+  const CompilerCommand command = require_compiler(request.options.language);
   const TemporaryFolder folder;
   // A kept source keeps its headers too: debuggers show both.
   const bool is_kept = !request.source_path.empty();
@@ -414,7 +534,12 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::
   std::vector<std::string> options = default_flags(request, command);
   append(options, judged_flags(request, command));
   options.push_back(request.kind == OutputKind::host_object ? "-c" : "-shared");
-  options.push_back("-ffile-prefix-map=" + folder.path() + "/=");
+  if (command.is_tiny) {
+    write_header(headers, "rtcg/tiny_c.h", tiny_c_header);
+    append(options, {"-include", headers + "/rtcg/tiny_c.h"});
+  } else {
+    options.push_back("-ffile-prefix-map=" + folder.path() + "/=");
+  }
   options.push_back("-I" + headers);
   for (const auto& [name, value] : request.options.defines) {
     options.push_back("-D" + name + "=" + value);
@@ -431,7 +556,7 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::
   std::stable_partition(options.begin(), options.end(),
                         [&](const std::string& flag) { return !is_library(flag); });
   options.insert(std::find_if(options.begin(), options.end(), is_library), source);
-  return run_compiler(request, command, options, folder.path(), stop);
+  return run_compiler(request, command.words, options, folder.path(), stop);
 }
 
 CompiledProgram HostCompiler::link(const std::vector<CompiledProgram>& objects,
@@ -452,7 +577,7 @@ CompiledProgram HostCompiler::link(const std::vector<CompiledProgram>& objects,
   options.emplace_back(math_library);
   CompileRequest request;
   request.program_name = "linked objects";
-  return run_compiler(request, require_compiler(language), options, folder.path());
+  return run_compiler(request, require_compiler(language).words, options, folder.path());
 }
 
 }  // namespace rtcg::runtime

@@ -36,12 +36,15 @@ namespace rtcg::runtime {
 /// (CompilerJudge): if it makes wrong code, the flag that corrects it is added; without such a flag
 /// it is refused. The verdict is kept in the cache's folder. RTCG_TRUST_COMPILER=1 skips this. A
 /// compile that takes longer than RTCG_COMPILE_SECONDS (300) is killed.
+///
+/// tcc, the Tiny C Compiler, compiles C ten times faster and does not optimise. It is recognised by
+/// the name of its program; it gets only flags that it knows, and is not judged.
 class HostCompiler : public Compiler {
  public:
   /// The process's own. It exists also on a machine without a compiler: compiling then fails.
   [[nodiscard]] static HostCompiler& instance();
 
-  /// @throws Unsupported  runtime.host_compiler.not_found
+  /// @throws Unsupported  runtime.host_compiler.not_found, runtime.host_compiler.one_target
   [[nodiscard]] std::string identity(const CompileRequest& request) override;
   [[nodiscard]] std::vector<std::string> system_include_dirs(
       const CompileRequest& request) override;
@@ -51,7 +54,8 @@ class HostCompiler : public Compiler {
   /// @throws CompileFailure  runtime.host_compiler.refused
   /// @throws Unsupported     runtime.host_compiler.no_compiler, naming what was looked for;
   ///                         runtime.host_compiler.not_found, when RTCG_CC or RTCG_CXX names
-  ///                         nothing; runtime.host_compiler.miscompiles
+  ///                         nothing; runtime.host_compiler.miscompiles;
+  ///                         runtime.host_compiler.one_target: tcc knows no other processor
   /// @throws InvalidInput    runtime.host_compiler.wrong_kind,
   ///                         runtime.host_compiler.name_expression,
   ///                         runtime.host_compiler.bad_header_name
