@@ -57,9 +57,9 @@ std::map<std::string, std::complex<double>> real_scalars(const Kernel& kernel,
   return values;
 }
 
-Run run_on(const Kernel& kernel, const IntegerValues& parameters, const ArgumentData& arrays,
-           runtime::Device device, const CompareOptions& options) {
-  const Executor executor(kernel, device);
+Run run_by(const Executor& executor, const IntegerValues& parameters, const ArgumentData& arrays,
+           const CompareOptions& options) {
+  const runtime::Device device = executor.device();
   const runtime::StreamRef stream = device.default_stream();
   std::vector<NamedArgument> arguments;
   for (const auto& [name, value] : parameters) {
@@ -95,6 +95,11 @@ Run run_on(const Kernel& kernel, const IntegerValues& parameters, const Argument
         stream, [&] { executor(stream, arguments); }, options.repetitions);
   }
   return run;
+}
+
+Run run_on(const Kernel& kernel, const IntegerValues& parameters, const ArgumentData& arrays,
+           runtime::Device device, const CompareOptions& options) {
+  return run_by(Executor(kernel, device), parameters, arrays, options);
 }
 
 ArgumentData random_data(const Kernel& kernel, const IntegerValues& parameters,
@@ -407,6 +412,11 @@ ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,
                         const ArgumentData& arrays, runtime::Device device,
                         const CompareOptions& options) {
   return run_on(kernel, parameters, arrays, device, options).arrays;
+}
+
+ArgumentData run_kernel(const Executor& executor, const IntegerValues& parameters,
+                        const ArgumentData& arrays, const CompareOptions& options) {
+  return run_by(executor, parameters, arrays, options).arrays;
 }
 
 namespace {

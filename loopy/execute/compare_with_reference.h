@@ -85,5 +85,9 @@ void check_is_equal(const ComparisonReport& report);
 [[nodiscard]] ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,
                                       const ArgumentData& arrays, runtime::Device device,
                                       const CompareOptions& options = {});
+/// The same of an executor, which makes its program once for all sizes.
+[[nodiscard]] ArgumentData run_kernel(const Executor& executor, const IntegerValues& parameters,
+                                      const ArgumentData& arrays,
+                                      const CompareOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -361,4 +361,8 @@ const Kernel& Executor::kernel() const noexcept {
   return state_->kernel;
 }
 
+runtime::Device Executor::device() const noexcept {
+  return state_->device;
+}
+
 }  // namespace rtcg::loopy

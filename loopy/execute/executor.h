@@ -186,6 +186,7 @@ class Executor {
   /// The text that the call would run with 32-bit indices.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] const Kernel& kernel() const noexcept;
+  [[nodiscard]] runtime::Device device() const noexcept;
 
  private:
   struct State;

@@ -19,6 +19,7 @@ Places make_places() {
   }
   // nothing that cases leave goes to where a user's files are
   ::setenv("RTCG_CACHE_DIR", (folder + "/cache").c_str(), 1);
+  ::setenv("TMPDIR", folder.c_str(), 1);
   ::setenv("RTCG_VERIFY", "1", 0);
   Places places;
   places.folder = folder;

@@ -73,6 +73,9 @@ struct Kind {
   double case_seconds = 10;
   /// Address space of a process that runs cases; 0: as much as there is.
   std::size_t memory_mib = 4096;
+  /// What a reader of a finding wants to know of its input and the input does not say; may be
+  /// empty.
+  std::function<std::string(const std::string& input)> story{};
 };
 
 /// What became of an input.
@@ -98,7 +101,7 @@ struct CampaignOptions {
 /// The input of case `number`.
 [[nodiscard]] std::string input_of(const Kind& kind, std::uint64_t seed, std::uint64_t number);
 
-/// Runs one case in this process, prints its input and what becomes of it.
+/// Runs one case in this process, prints its input, its story and what becomes of it.
 /// @returns  whether it is a finding
 [[nodiscard]] bool run_one(const Kind& kind, std::uint64_t seed, std::uint64_t number);
 

@@ -145,6 +145,7 @@ SlicedCase case_of(const std::vector<GalleryKernel>& kernels, std::uint64_t seed
   result.target = draw.chance(40) ? "host" : draw.chance(50) ? "devices" : "cuda";
   result.kernel.described = given.described;
   result.kernel.options = given.options;
+  result.kernel.name_of_described = given.name;
   const IntegerValues listed_for = sizes_near(given.small_sizes, draw);
   if (!contains(given.described.assumptions, listed_for)) {
     throw InvalidInput("tests.gallery.sizes", "the kernel is not for these sizes");

@@ -1,7 +1,9 @@
 #include "tests/campaigns/judge_kernel.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -51,11 +53,11 @@ std::vector<std::pair<std::string, Run>> runs_of(const KernelCase& each,
   for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
     const bool is_host = device.info().id.kind == runtime::BackendKind::host;
     if (is_host == (target == "host")) {
-      runs.emplace_back(to_string(device.info().id), [&each, device](const IntegerValues& sizes,
-                                                                     const ArgumentData& arrays) {
-        // found in the compile cache from the second size on
-        return loopy::run_kernel(each.transformed, sizes, arrays, device, each.options);
-      });
+      runs.emplace_back(to_string(device.info().id),
+                        [&each, executor = loopy::Executor(each.transformed, device)](
+                            const IntegerValues& sizes, const ArgumentData& arrays) {
+                          return loopy::run_kernel(executor, sizes, arrays, each.options);
+                        });
     }
   }
   return runs;
@@ -79,20 +81,68 @@ void require_equal(const ArgumentData& found, const loopy::Interpretation& expec
   }
 }
 
+/// What a description makes of the data for some sizes.
+struct Meaning {
+  ArgumentData arrays{};
+  loopy::Interpretation expected{};
+};
+
+/// @param typed  the description; made where it is needed first
+Meaning interpreted(const KernelCase& each, std::optional<loopy::Kernel>& typed,
+                    const IntegerValues& sizes) {
+  if (!typed) {
+    typed = loopy::infer_types(loopy::expand_subst(each.described));
+  }
+  loopy::InterpretArguments arguments;
+  arguments.parameters = sizes;
+  for (const auto& [name, value] : each.options.reals) {
+    arguments.reals[name] = value;
+  }
+  arguments.arrays = loopy::runnable_arguments(*typed, sizes, each.options);
+  loopy::Interpretation expected = loopy::interpret(*typed, arguments);
+  return {std::move(arguments.arrays), std::move(expected)};
+}
+
+std::size_t numbers_in(const Meaning& meaning) {
+  std::size_t numbers = 0;
+  for (const auto& [name, array] : meaning.arrays) {
+    numbers += array.count();
+  }
+  return numbers;
+}
+
+/// The same, kept for further cases of the same description.
+std::shared_ptr<const Meaning> meaning_of(const KernelCase& each,
+                                          std::optional<loopy::Kernel>& typed,
+                                          const IntegerValues& sizes) {
+  if (each.name_of_described.empty()) {
+    return std::make_shared<Meaning>(interpreted(each, typed, sizes));
+  }
+  static std::map<std::pair<std::string, IntegerValues>, std::shared_ptr<const Meaning>> known;
+  static std::size_t numbers = 0;
+  constexpr std::size_t most_numbers = 5'000'000;  // of some 40 bytes
+  std::shared_ptr<const Meaning>& found = known[{each.name_of_described, sizes}];
+  if (found == nullptr) {
+    const auto made = std::make_shared<Meaning>(interpreted(each, typed, sizes));
+    numbers += numbers_in(*made);
+    if (numbers > most_numbers) {
+      known.clear();
+      numbers = 0;
+      return made;
+    }
+    found = made;
+  }
+  return found;
+}
+
 std::uint64_t run_and_compare(const KernelCase& each, const std::string& target) {
   const std::vector<std::pair<std::string, Run>> runs = runs_of(each, target);
-  const loopy::Kernel typed = loopy::infer_types(loopy::expand_subst(each.described));
+  std::optional<loopy::Kernel> typed;
   std::uint64_t compared = 0;
   for (const IntegerValues& sizes : each.sizes) {
-    loopy::InterpretArguments arguments;
-    arguments.parameters = sizes;
-    for (const auto& [name, value] : each.options.reals) {
-      arguments.reals[name] = value;
-    }
-    arguments.arrays = loopy::runnable_arguments(typed, sizes, each.options);
-    const loopy::Interpretation expected = loopy::interpret(each.described, arguments);
+    const std::shared_ptr<const Meaning> meaning = meaning_of(each, typed, sizes);
     for (const auto& [where, run] : runs) {
-      require_equal(run(sizes, arguments.arrays), expected,
+      require_equal(run(sizes, meaning->arrays), meaning->expected,
                     fmt::format("{} for {}", where, words_of(sizes)));
       ++compared;
     }
@@ -103,6 +153,9 @@ std::uint64_t run_and_compare(const KernelCase& each, const std::string& target)
 }  // namespace
 
 std::uint64_t judge_kernel(const KernelCase& each, const std::string& target) {
+  // a text is compiled once: to look for it, and to keep it, is in vain
+  static const int without_cache = ::setenv("RTCG_NO_CACHE", "1", 0);
+  static_cast<void>(without_cache);
   try {
     return run_and_compare(each, target);
   } catch (const CompileFailure& error) {

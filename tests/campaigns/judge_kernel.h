@@ -16,6 +16,9 @@ struct KernelCase {
   std::vector<loopy::IntegerValues> sizes{};
   std::string story{};
   loopy::CompareOptions options{};
+  /// Cases with the same name have the same `described` and `options`, so that it is interpreted
+  /// once for each of their sizes. Empty: there is no other such case.
+  std::string name_of_described{};
 };
 
 /// @param target  `host`, `devices` (all others of this machine) or `cuda`, on the CPU

@@ -45,8 +45,15 @@ KernelCase sliced_case(Draw& draw) {
   KernelCase result;
   const std::size_t which = draw.below(kernels.size());
   result.described = kernels[which];
+  result.name_of_described = fmt::format("sliced {}", which);
   const IntegerValues listed_for = {{"n", draw.of(sizes)}};
-  const loopy::SlicingStream stream(result.described, {.parameters = listed_for});
+  // listed once: many cases draw from each
+  static std::map<std::pair<std::size_t, std::int64_t>, loopy::SlicingStream> streams;
+  const loopy::SlicingStream& stream =
+      streams
+          .try_emplace({which, listed_for.at("n")}, result.described,
+                       loopy::SlicingConstraints{.parameters = listed_for})
+          .first->second;
   if (stream.count() == 0) {
     throw InvalidInput("loopy.slicings.none", "there is no slicing of these sizes");
   }
@@ -60,7 +67,6 @@ KernelCase sliced_case(Draw& draw) {
     result.transformed = loopy::tuned_kernel(result.described, listed_for, slicing);
     return result;
   }
-  // the interpreter takes most of the time of a large one
   result.sizes = {{{"n", draw.of(sizes)}}};
   for (std::int64_t n = 1; n <= largest_size; ++n) {
     result.sizes.push_back({{"n", n}});
@@ -90,6 +96,10 @@ KernelCase case_of(std::uint64_t seed) {
   return draw.chance(50) ? random_case(draw) : sliced_case(draw);
 }
 
+std::uint64_t seed_in(const std::string& input) {
+  return std::stoull(input.substr(input.find(' ') + 1));
+}
+
 /// The target, or another one if RTCG_TEST_DEVICES leaves it out.
 std::string judged_target(const std::string& drawn) {
   using runtime::is_judged;
@@ -116,20 +126,20 @@ Kind kernels_kind() {
         const std::uint64_t seed = draw.bits();
         // a compiler takes most of the time: each case is run on one target
         const std::string targets = draw.chance(50) ? "host" : draw.chance(60) ? "devices" : "cuda";
-        std::string text = fmt::format("{} {}\n", judged_target(targets), seed);
-        try {
-          text += case_of(seed).story;
-        } catch (const Error& error) {
-          text += error.what();
-        }
-        return text;
+        return fmt::format("{} {}\n", judged_target(targets), seed);
       },
       [](const std::string& input) -> std::uint64_t {
-        const std::size_t blank = input.find(' ');
-        return judge_kernel(case_of(std::stoull(input.substr(blank + 1))), input.substr(0, blank));
+        return judge_kernel(case_of(seed_in(input)), input.substr(0, input.find(' ')));
       },
       120,
-      0};
+      0,
+      [](const std::string& input) -> std::string {
+        try {
+          return case_of(seed_in(input)).story;
+        } catch (const Error& error) {
+          return error.what();
+        }
+      }};
 }
 
 }  // namespace rtcg::campaigns

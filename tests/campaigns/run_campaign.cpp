@@ -123,6 +123,10 @@ std::string signature_of(const std::string& what) {
   return result;
 }
 
+std::string with_story(const Kind& kind, const std::string& input) {
+  return kind.story ? input + kind.story(input) : input;
+}
+
 class Campaign {
  public:
   Campaign(const Kind& kind, const CampaignOptions& options) : kind_(kind), options_(options) {
@@ -256,7 +260,7 @@ class Campaign {
     if (++times > 3) {
       return;  // counted, and told once more in the summary
     }
-    std::string input = input_of(kind_, options_.seed, number);
+    std::string input = with_story(kind_, input_of(kind_, options_.seed, number));
     if (input.size() > 2000) {
       input = input.substr(0, 2000) + "...";
     }
@@ -349,7 +353,8 @@ std::uint64_t run_campaign(const Kind& kind, const CampaignOptions& options) {
 
 bool run_one(const Kind& kind, std::uint64_t seed, std::uint64_t number) {
   const std::string input = input_of(kind, seed, number);
-  std::fwrite(input.data(), 1, input.size(), stdout);
+  const std::string story = with_story(kind, input);
+  std::fwrite(story.data(), 1, story.size(), stdout);
   std::fflush(stdout);
   const Outcome outcome = outcome_of(kind, input);
   std::printf("\n%s: %s\n",
