@@ -201,7 +201,13 @@ void DistributedMatrix::multiply_into(runtime::StreamRef stream, const AnyArray&
   }
   state.needed(Slice{state.before, state.before + state.own}).assign(x);
   messages.exchange(state.group, stream, "product");
-  arrays::multiply_into(state.rows, state.needed, y);
+  if (state.rows.entries() == 0) {
+    y.assign(0);
+    return;
+  }
+  // a thread for each row, which adds in the order of the columns: kernels that share long rows
+  // choose how by the number of rows, and round another way on another number of ranks
+  arrays::detail::evaluate_in_kernel(stream, arrays::multiply(state.rows, state.needed), y);
 }
 
 arrays::LinearOperator DistributedMatrix::linear_operator() const {

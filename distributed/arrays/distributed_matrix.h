@@ -58,7 +58,8 @@ class DistributedMatrix {
 
   /// y = A x of blocks, in the order of the stream.
   ///
-  /// @cost  a copy of x, a launch that packs what others need, an exchange, the product
+  /// @cost  a copy of x, a launch that packs what others need, an exchange, the product by a thread
+  ///        for each row
   void multiply_into(runtime::StreamRef stream, const arrays::AnyArray& x,
                      const arrays::AnyArray& y) const;
   /// For solvers, on blocks; with inner_product() as their product.
