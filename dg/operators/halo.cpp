@@ -102,6 +102,9 @@ Halo::Halo(const KernelShape& shape, const cgen::Type& real, const Discretizatio
     const std::size_t in = neighbour.received.size() * of_side;
     send_to_.push_back({neighbour.part, sent_.subrange(sent, out)});
     receive_from_.push_back({neighbour.part, received_.subrange(received, in)});
+    received_parts_.push_back(
+        {receives_.sides.subrange(received / of_side, neighbour.received.size()),
+         in / bytes_of_real(real)});
     sent += out;
     received += in;
   }
@@ -126,30 +129,37 @@ Halo::Table Halo::table_of(const KernelShape& shape, const Discretization& on,
   return {runtime::Buffer<std::uint32_t>(device, sides), numbers};
 }
 
-void Halo::launch(const runtime::Kernel& kernel, const Table& table,
-                  runtime::BufferRef<std::byte> message) const {
+template <class Message>
+void Halo::launch(const runtime::Kernel& kernel, const Part& part, const Message& message) const {
   runtime::ArgumentPack pack;
-  pack.add(static_cast<std::int64_t>(table.numbers))
-      .add(table.sides)
+  pack.add(static_cast<std::int64_t>(part.numbers))
+      .add(part.sides)
       .add(face_nodes_)
       .add(*state_)
       .add(message);
-  kernel.launch(stream_, {(table.numbers + halo_block - 1) / halo_block, halo_block, 0}, pack);
+  kernel.launch(stream_, {(part.numbers + halo_block - 1) / halo_block, halo_block, 0}, pack);
 }
 
 void Halo::start(runtime::StreamRef stream, runtime::BufferRef<std::byte> state) {
   state_ = state;
   stream.record(written_);
   stream_.wait(written_);
-  launch(*pack_, sends_, sent_.ref());
+  launch(*pack_, {sends_.sides.ref(), sends_.numbers}, sent_.ref());
 }
 
 void Halo::finish(runtime::StreamRef stream) {
   if (!state_) {
     return;
   }
-  group_.exchange(stream_, send_to_, receive_from_, "exchange of traces");
-  launch(*unpack_, receives_, received_.ref());
+  // the messages of GPUs that this one reaches are read where they are
+  group_.exchange_and_use(
+      stream_, send_to_, receive_from_,
+      [this](std::span<const runtime::BufferRef<const std::byte>> messages) {
+        for (std::size_t i = 0; i < messages.size(); ++i) {
+          launch(*unpack_, received_parts_[i], messages[i]);
+        }
+      },
+      "exchange of traces");
   stream_.record(ready_);
   stream.wait(ready_);
   state_.reset();

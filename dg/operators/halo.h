@@ -48,10 +48,15 @@ class Halo {
     runtime::Buffer<std::uint32_t> sides;
     std::size_t numbers = 0;  ///< of the message
   };
+  /// A neighbour's part of a table.
+  struct Part {
+    runtime::BufferRef<std::uint32_t> sides;
+    std::size_t numbers = 0;
+  };
   [[nodiscard]] static Table table_of(const KernelShape& shape, const Discretization& on,
                                       runtime::Device device, bool is_sent);
-  void launch(const runtime::Kernel& kernel, const Table& table,
-              runtime::BufferRef<std::byte> message) const;
+  template <class Message>
+  void launch(const runtime::Kernel& kernel, const Part& part, const Message& message) const;
 
   distributed::Group group_;
   runtime::Stream stream_;
@@ -64,6 +69,7 @@ class Halo {
   runtime::Buffer<std::byte> received_;
   std::vector<distributed::Send> send_to_;
   std::vector<distributed::Receive> receive_from_;
+  std::vector<Part> received_parts_;  ///< by neighbour
   std::optional<runtime::Kernel> pack_;
   std::optional<runtime::Kernel> unpack_;
   std::optional<runtime::BufferRef<std::byte>> state_;  ///< whose ghosts are old

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ struct HostReceive {
   std::span<std::byte> values;
 };
 
+/// Submits work that reads messages, given in the order in which they were asked for.
+using UseOfMessages =
+    std::function<void(std::span<const runtime::BufferRef<const std::byte>> messages)>;
+
 /// What a Group needs of whatever carries its messages: the interface for transports, also those of
 /// programs. An object is one rank's view; its rank alone uses it, one thread at a time.
 ///
@@ -60,6 +65,12 @@ class Transport {
   /// before it is done.
   virtual void exchange(std::string_view call, runtime::StreamRef stream,
                         std::span<const Send> sends, std::span<const Receive> receives) = 0;
+  /// exchange(), then `use`, which submits work to the stream that reads the messages. They may
+  /// stay where their senders have them, if the rank's device reads memory there: what `receives`
+  /// names is then not written.
+  virtual void exchange_and_use(std::string_view call, runtime::StreamRef stream,
+                                std::span<const Send> sends, std::span<const Receive> receives,
+                                const UseOfMessages& use);
   /// Tells the other ranks that this one cannot continue: their calls throw
   /// distributed.group.rank_failed.
   virtual void fail(const std::string& reason) noexcept = 0;

@@ -69,6 +69,14 @@ void copy_own(int rank, std::span<const Sent> sends, std::span<const Received> r
   }
 }
 
+std::vector<runtime::BufferRef<const std::byte>> received_in(std::span<const Receive> receives) {
+  std::vector<runtime::BufferRef<const std::byte>> result;
+  for (const Receive& each : receives) {
+    result.emplace_back(each.values);
+  }
+  return result;
+}
+
 template <class Sent>
 void count(Traffic& traffic, const std::vector<Sent>& sends) {
   for (const Sent& each : sends) {
@@ -115,6 +123,13 @@ T reduced(const Group& group, T value, Operation operation) {
 }
 
 }  // namespace
+
+void Transport::exchange_and_use(std::string_view call, runtime::StreamRef stream,
+                                 std::span<const Send> sends, std::span<const Receive> receives,
+                                 const UseOfMessages& use) {
+  exchange(call, stream, sends, receives);
+  use(received_in(receives));
+}
 
 Group::Group(runtime::Device device)
     : state_(std::make_shared<detail::GroupState>(detail::GroupState{nullptr, device})) {}
@@ -164,6 +179,25 @@ void Group::exchange(runtime::StreamRef stream, std::span<const Send> sends,
   if (!to_others.empty() || !from_others.empty()) {
     state_->transport->exchange(call, stream, to_others, from_others);
   }
+}
+
+void Group::exchange_and_use(runtime::StreamRef stream, std::span<const Send> sends,
+                             std::span<const Receive> receives, const UseOfMessages& use,
+                             std::string_view call) const {
+  const auto is_own = [&](const Receive& each) { return each.from == rank_; };
+  if (size_ == 1 || std::any_of(receives.begin(), receives.end(), is_own)) {
+    exchange(stream, sends, receives, call);
+    use(received_in(receives));
+    return;
+  }
+  for (const Send& each : sends) {
+    check_rank(each.to, call);
+  }
+  for (const Receive& each : receives) {
+    check_rank(each.from, call);
+  }
+  count(state_->traffic, std::vector<Send>(sends.begin(), sends.end()));
+  state_->transport->exchange_and_use(call, stream, sends, receives, use);
 }
 
 void Group::exchange(std::span<const HostSend> sends, std::span<const HostReceive> receives,

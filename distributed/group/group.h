@@ -63,6 +63,15 @@ class Group {
   void exchange(runtime::StreamRef stream, std::span<const Send> sends,
                 std::span<const Receive> receives, std::string_view call = "exchange") const;
 
+  /// The same, then `use`, which submits work to the stream that reads the messages where they are:
+  /// that of GPUs which reach the sender's memory reads it there, and no copy is made.
+  ///
+  /// @param receives  memory for messages that cannot be read where they are
+  /// @throws  as above, and what `use` throws
+  void exchange_and_use(runtime::StreamRef stream, std::span<const Send> sends,
+                        std::span<const Receive> receives, const UseOfMessages& use,
+                        std::string_view call = "exchange") const;
+
   // Values of the host. These calls return when all ranks have made them.
   // @throws  as exchange
   void exchange(std::span<const HostSend> sends, std::span<const HostReceive> receives,

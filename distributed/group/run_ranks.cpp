@@ -1,8 +1,10 @@
 #include "rtcg/distributed/group/run_ranks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -16,6 +18,7 @@
 #include "rtcg/distributed/group/named_failure.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/event.h"
+#include "rtcg/runtime/device/peer.h"
 
 namespace rtcg::distributed {
 namespace {
@@ -37,6 +40,15 @@ struct Message {
   Stage stage = Stage::posted;
 };
 
+/// A processor's hint that a loop waits.
+void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 /// What the ranks of one process share.
 class Hub {
  public:
@@ -52,7 +64,7 @@ class Hub {
   void post(int from, int to, std::shared_ptr<Message> message) {
     const std::lock_guard lock(mutex_);
     mail_[{from, to}].push_back(std::move(message));
-    changed_.notify_all();
+    tell_change();
   }
 
   [[nodiscard]] std::shared_ptr<Message> next(std::string_view call, int from, int to) {
@@ -70,7 +82,7 @@ class Hub {
     const std::lock_guard lock(mutex_);
     message.taken = std::move(taken);
     message.stage = Message::Stage::taken;
-    changed_.notify_all();
+    tell_change();
   }
 
   void wait_until_taken(std::string_view call, const Message& message, int from, int to) {
@@ -97,12 +109,12 @@ class Hub {
       failure_ = {rank, reason};
     }
     has_ended_[static_cast<std::size_t>(rank)] = true;
-    changed_.notify_all();
+    tell_change();
   }
   void end(int rank) {
     const std::lock_guard lock(mutex_);
     has_ended_[static_cast<std::size_t>(rank)] = true;
-    changed_.notify_all();
+    tell_change();
   }
   [[nodiscard]] int first_failed() const {
     const std::lock_guard lock(mutex_);
@@ -122,6 +134,9 @@ class Hub {
   template <class Condition>
   void wait(std::unique_lock<std::mutex>& lock, std::string_view call, int rank, int awaited,
             const Condition& is_met) {
+    if (is_met()) {
+      return;
+    }
     Call& here = calls_[static_cast<std::size_t>(rank)];
     here = {std::string(call), awaited};
     // after a failure, too, a message of a rank that goes on may come: it ends when it asks others
@@ -142,19 +157,35 @@ class Hub {
     here = {};
   }
 
-  // Messages are often a few microseconds away, where sleeping takes longer: the others' turn to
-  // run comes in between. Not where ranks have to share processors.
+  void tell_change() {
+    changes_.fetch_add(1, std::memory_order_release);
+    changed_.notify_all();
+  }
+
+  // Messages are often a few microseconds away, where sleeping takes longer. The lock is free
+  // meanwhile, and no call of the system is made: such calls take as long as a message. Not where
+  // ranks have to share processors.
   template <class Condition>
   void look_again(std::unique_lock<std::mutex>& lock, const Condition& is_over) const {
-    constexpr auto longest = std::chrono::microseconds(30);
+    constexpr auto longest = std::chrono::microseconds(50);
     if (std::thread::hardware_concurrency() <= devices_.size()) {
       return;
     }
     const auto end = std::chrono::steady_clock::now() + longest;
-    while (!is_over() && std::chrono::steady_clock::now() < end) {
+    while (!is_over()) {
+      const std::uint64_t seen = changes_.load(std::memory_order_relaxed);
       lock.unlock();
-      std::this_thread::yield();
+      bool is_late = false;
+      while (!is_late && changes_.load(std::memory_order_acquire) == seen) {
+        for (int i = 0; i < 16; ++i) {
+          relax();
+        }
+        is_late = std::chrono::steady_clock::now() >= end;
+      }
       lock.lock();
+      if (is_late) {
+        return;
+      }
     }
   }
 
@@ -181,6 +212,7 @@ class Hub {
   const double timeout_seconds_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::atomic<std::uint64_t> changes_ = 0;  ///< how many there were, under the mutex
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;
   std::vector<Call> calls_;  ///< that ranks wait in
   std::vector<bool> has_ended_;
@@ -305,6 +337,12 @@ class ThreadTransport final : public Transport {
 
   void exchange(std::string_view call, runtime::StreamRef stream, std::span<const Send> sends,
                 std::span<const Receive> receives) override {
+    exchange_and_use(call, stream, sends, receives, {});
+  }
+
+  void exchange_and_use(std::string_view call, runtime::StreamRef stream,
+                        std::span<const Send> sends, std::span<const Receive> receives,
+                        const UseOfMessages& use) override {
     std::vector<Send> staged_sends;
     PostedMessages posted(*hub_, rank_);
     std::shared_ptr<const Event> ready;
@@ -323,8 +361,10 @@ class ThreadTransport final : public Transport {
       posted.add(each.to, std::move(message));
     }
     std::vector<Receive> staged_receives;
+    std::vector<runtime::BufferRef<const std::byte>> messages;  // where they are
     ClaimedMessages arrived(*hub_);
     for (const Receive& each : receives) {
+      messages.emplace_back(each.values);
       if (!is_direct(each.from)) {
         staged_receives.push_back(each);
         continue;
@@ -334,8 +374,18 @@ class ThreadTransport final : public Transport {
       check_size(call, each.from, message.source->size_bytes(), each.values.size_bytes());
       if (each.values.size_bytes() > 0) {
         stream.wait(*message.ready);
-        runtime::copy_on_device(stream, *message.source, each.values);
+        if (use && runtime::can_access_peer(device_, message.source->device())) {
+          messages.back() = *message.source;
+        } else {
+          runtime::copy_on_device(stream, *message.source, each.values);
+        }
       }
+    }
+    if (!staged_sends.empty() || !staged_receives.empty()) {
+      staging_.exchange(*this, call, stream, staged_sends, staged_receives);
+    }
+    if (use) {
+      use(messages);
     }
     if (!arrived.empty()) {
       const std::shared_ptr<const Event> taken = events_->take();
@@ -343,9 +393,6 @@ class ThreadTransport final : public Transport {
       arrived.take(taken);
     }
     posted.wait_until_taken(call, stream);
-    if (!staged_sends.empty() || !staged_receives.empty()) {
-      staging_.exchange(*this, call, stream, staged_sends, staged_receives);
-    }
   }
 
   void fail(const std::string& reason) noexcept override { hub_->fail(rank_, reason); }

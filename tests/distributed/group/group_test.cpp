@@ -147,6 +147,68 @@ TEST(Group, ExchangesInTheOrderOfStreams) {
   }
 }
 
+// Each round overwrites what the neighbours have read in the round before.
+TEST(Group, LetsWorkReadMessagesWhereTheyAre) {
+  constexpr std::size_t count = 500;
+  constexpr int rounds = 20;
+  for (const DeviceSet& set : device_sets()) {
+    for (const int ranks : {1, 2, 3}) {
+      SCOPED_TRACE(set.name);
+      run_ranks(set.of_ranks(ranks), [&](const Group& group) {
+        const runtime::Stream stream(group.device());
+        const Buffer<int> sent(group.device(), count);
+        const Buffer<int> received(group.device(), std::vector<int>(count, -1));
+        const int left = (group.rank() + ranks - 1) % ranks;
+        const int right = (group.rank() + 1) % ranks;
+        const Buffer<int> used(group.device(), count);
+        std::vector<std::vector<int>> found(rounds, std::vector<int>(count));
+        bool is_in_place = false;
+        for (int round = 0; round < rounds; ++round) {
+          runtime::fill(stream, sent.ref(), 100 * group.rank() + round);
+          group.exchange_and_use(
+              stream, std::vector<Send>{{right, sent.ref().as<const std::byte>()}},
+              std::vector<Receive>{{left, received.ref().as<std::byte>()}},
+              [&](std::span<const runtime::BufferRef<const std::byte>> messages) {
+                ASSERT_EQ(messages.size(), 1U);
+                ASSERT_EQ(messages[0].size_bytes(), count * sizeof(int));
+                is_in_place = messages[0].address() != received.address();
+                runtime::copy_on_device(stream, messages[0], used.ref().as<std::byte>());
+              });
+          runtime::copy_to_host(stream, used.ref(), found[static_cast<std::size_t>(round)]);
+        }
+        stream.synchronize();
+        for (int round = 0; round < rounds; ++round) {
+          EXPECT_EQ(found[static_cast<std::size_t>(round)],
+                    std::vector<int>(count, 100 * left + round));
+        }
+        if (set.name == "host") {
+          EXPECT_EQ(is_in_place, ranks > 1);
+        }
+        EXPECT_EQ(received.to_vector()[0],
+                  is_in_place ? -1 : 100 * left + rounds - 1);  // not written if it was not needed
+        EXPECT_EQ(group.traffic().messages, ranks > 1 ? 1U * rounds : 0U);
+      });
+    }
+  }
+}
+
+TEST(Group, FailsWithTheWorkThatUsesMessages) {
+  EXPECT_ERROR("tests.group.torn", run_ranks(hosts(2), [](const Group& group) {
+                 const runtime::Stream stream(group.device());
+                 const Buffer<std::byte> sent(group.device(), 8);
+                 const Buffer<std::byte> received(group.device(), 8);
+                 const int other = 1 - group.rank();
+                 group.exchange_and_use(
+                     stream, std::vector<Send>{{other, sent.ref()}},
+                     std::vector<Receive>{{other, received.ref()}}, [&](auto /*messages*/) {
+                       if (group.is_first()) {
+                         throw InvalidInput("tests.group.torn", "the mesh is torn");
+                       }
+                     });
+                 group.barrier();
+               }));
+}
+
 TEST(Group, CopiesMessagesToItself) {
   run_ranks(hosts(2), [](const Group& group) {
     const runtime::Stream stream(group.device());
