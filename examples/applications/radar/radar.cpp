@@ -322,6 +322,7 @@ int main(int count, char** arguments) {
           "{:.2f} ms\n",
           scene.pixels, scene.pixels, scene.pulses, one.ms, 1e-6 * sums / one.ms, devices.size(),
           several.ms);
+      fmt::print("a plain loop on one core of the host: {:.0f} ms\n", plain_ms(scene, one));
     }
     options.write(drawn(scene, one));
     return is_same && is_right && found == static_cast<int>(scene.targets.size());
