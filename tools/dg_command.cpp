@@ -534,6 +534,7 @@ void add_dg_command(CLI::App& app) {
     check_options(*convergence, *given);
     run_convergence(*given);
   });
+  add_dg_scaling_command(*command);
   command->callback([given, command] {
     if (!command->get_subcommands().empty()) {
       return;

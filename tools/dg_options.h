@@ -116,6 +116,8 @@ class DgFiles {
 
 /// Solves Poisson's equation: `rtcg dg poisson`.
 void run_poisson(const DgOptions& given);
+/// `rtcg dg scaling`.
+void add_dg_scaling_command(CLI::App& dg);
 /// `rtcg dg convergence`: errors on several meshes and their order.
 void run_convergence(const DgOptions& given);
 

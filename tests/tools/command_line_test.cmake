@@ -454,7 +454,22 @@ expect(0 "\"method\": \"ldg\"" dg poisson box:3 -N 1 -d host --method ldg --json
 expect(0 "advection, upwind flux, f64, t = 1.*1  1.600790e-01  3.279191e-02 .2.29."
   dg convergence advection --dimension 1 --orders 1 --meshes 4,8 -d host -p rates.png)
 expect(0 "\"rate\"" dg convergence poisson --orders 1:2 --meshes 2,4 -d host --json)
-foreach(picture out/tm.png u.png rates.png)
+# Figures of no machine: 1 us a stage, 1 us for each thousand elements of 210 unknowns.
+file(WRITE ${WORK}/scaling.json
+"{\"op\":\"halo of 4 KB\",\"impl\":\"exchange\",\"dtype\":\"bytes\",\"n\":4096,\"us\":10}
+{\"op\":\"halo of 16384 KB\",\"impl\":\"exchange\",\"dtype\":\"bytes\",\"n\":16777216,\"us\":178}
+{\"op\":\"dg strong, GPUs: 1\",\"impl\":\"peer\",\"dtype\":\"f32\",\"n\":1260000,\"us\":35}
+{\"op\":\"dg weak, GPUs: 1\",\"impl\":\"peer\",\"dtype\":\"f32\",\"n\":126000000,\"us\":3005}
+{\"op\":\"dg weak, GPUs: 2\",\"impl\":\"peer\",\"dtype\":\"f32\",\"n\":252000000,\"us\":3100}\n")
+expect(0 "10.0 us and 94 GB/s, between machines 15.0 us.*strong 1.26 M  *1  *0.035 .*weak 126 M each  *2  *3.010 .* 99.8 %  *3.100  *-3 %"
+  dg scaling scaling.json --gpus 64 -p scaling.png)
+expect(0 "\"gpus\": 64,.*\"efficiency\"" dg scaling scaling.json --gpus 64 --json)
+expect(1 "'absent' cannot be read.*tools.dg.bad_measurements" dg scaling absent)
+expect(1 "has 0 sizes on one GPU in f64 and 2 sizes of halos.*tools.dg.bad_measurements"
+  dg scaling scaling.json --dtype f64)
+file(WRITE ${WORK}/none.json "a page of text\n")
+expect(1 "a line that is no row of the bench: a page.*tools.dg.bad_measurements" dg scaling none.json)
+foreach(picture out/tm.png u.png rates.png scaling.png)
   file(READ ${WORK}/${picture} head LIMIT 4 HEX)
   if(NOT head STREQUAL "89504e47")
     message(FATAL_ERROR "${picture} is not a PNG file")
