@@ -35,10 +35,19 @@ bool is_around_loops(const StatementFacts& facts, const LoopTreeNode& node) {
                      [&](const LoopTreeNode& each) { return is_text_loop(facts, each); });
 }
 
+/// gcc vectorises a loop over threads around a loop of sums and products, but calls of functions
+/// and choices in the innermost loop alone.
+bool is_around_calls(const StatementFacts& facts, const LoopTreeNode& node) {
+  const std::vector<std::size_t> statements = statements_in(node);
+  return is_text_loop(facts, node) &&
+         std::any_of(statements.begin(), statements.end(),
+                     [&](std::size_t each) { return facts.calls_or_chooses(each); });
+}
+
 }  // namespace
 
 ThreadShare thread_share(const StatementFacts& facts, const LoopTreeNode& node) {
-  if (contains_barrier(node) || is_around_loops(facts, node)) {
+  if (contains_barrier(node) || is_around_loops(facts, node) || is_around_calls(facts, node)) {
     return ThreadShare::some;
   }
   std::size_t different = 0;

@@ -13,7 +13,8 @@
 namespace rtcg::loopy {
 
 /// How many of a node's statements differ by thread; with a barrier among them, some do. So do those
-/// of a loop around loops: compilers vectorise a loop over threads around one loop alone.
+/// of a loop around loops, and of one around calls of functions or choices: compilers vectorise a
+/// loop over threads around one loop of sums and products alone.
 enum class ThreadShare { none, all, some };
 [[nodiscard]] ThreadShare thread_share(const StatementFacts& facts, const LoopTreeNode& node);
 

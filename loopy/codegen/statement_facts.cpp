@@ -1,7 +1,9 @@
 #include "rtcg/loopy/codegen/statement_facts.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <string_view>
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/index_cases.h"
@@ -149,6 +151,22 @@ bool StatementFacts::is_short_loop(const std::string& iname) const {
   const auto first = set.minimum(Affine(iname));
   const auto last = set.maximum(Affine(iname));
   return first && last && *last - *first < most_iterations;
+}
+
+bool StatementFacts::calls_or_chooses(std::size_t statement) const {
+  static constexpr std::array<std::string_view, 10> instructions = {
+      "sqrt", "rsqrt", "fabs", "abs", "fma", "floor", "ceil", "trunc", "rint", "copysign"};
+  bool result = false;
+  for_each_expression(kernel_.instructions[statement], [&](const Expr& whole) {
+    walk(whole, [&](const Expr& part) {
+      const Call* call = get_if<Call>(part);
+      result = result || is<Conditional>(part) ||
+               (call != nullptr && std::find(instructions.begin(), instructions.end(),
+                                             call->function) == instructions.end());
+      return !result;
+    });
+  });
+  return result;
 }
 
 void StatementFacts::find_lanes(std::size_t statement) {

@@ -52,6 +52,9 @@ class StatementFacts {
   [[nodiscard]] bool is_loop_of_all_threads(const std::string& iname) const;
   /// Whether compilers write the loop out by themselves if none is within it.
   [[nodiscard]] bool is_short_loop(const std::string& iname) const;
+  /// Whether compilers vectorise the statement in the innermost loop only: it calls a function that
+  /// is no instruction, or chooses between values.
+  [[nodiscard]] bool calls_or_chooses(std::size_t statement) const;
   /// Whether the statement writes what other threads see.
   [[nodiscard]] bool writes_shared(std::size_t statement) const {
     return statements_[statement].writes_shared;

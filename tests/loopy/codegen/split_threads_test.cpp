@@ -81,13 +81,34 @@ TEST(SplitThreads, RunsThreadsWithinLoopsAroundLoops) {
 }
 
 TEST(SplitThreads, FoldsConstantBoundsOfLoopsOfThreads) {
-  const Kernel kernel = apply_recipe(
-      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 64}", "b[i] = sum(k, a[i, k])",
-                  {.default_type = cgen::f32}),
-      "tag_inames(i:g.0)\nsplit_iname(k, 32, inner_tag=l.0)");
+  const Kernel kernel =
+      apply_recipe(make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 64}", "b[i] = sum(k, a[i, k])",
+                               {.default_type = cgen::f32}),
+                   "tag_inames(i:g.0)\nsplit_iname(k, 32, inner_tag=l.0)");
   const std::string text = generate_text(kernel, Target::host);
   EXPECT_NE(text.find("for (int k_inner = 0; k_inner < 16; ++k_inner) {"), std::string::npos)
       << text;
+}
+
+// gcc vectorises a call of expf in the innermost loop alone
+TEST(SplitThreads, RunsThreadsWithinLoopsAroundCalls) {
+  const auto text_of = [](const char* statement) {
+    return generate_text(apply_recipe(make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 512}",
+                                                  statement, {.default_type = cgen::f32}),
+                                      "tag_inames(i:g.0)\nsplit_iname(k, 32, inner_tag=l.0)"),
+                         Target::host);
+  };
+  const auto is_within = [](const std::string& text) {
+    const std::size_t steps = text.find("for (int k_outer = 0;");
+    const std::size_t threads = text.find("for (int k_inner = 0; k_inner < 32; ++k_inner)", steps);
+    return threads != std::string::npos && threads < text.find('}', steps);
+  };
+  for (const char* statement : {"b[i] = sum(k, exp(a[i, k]))", "b[i] = reduce(max, k, a[i, k])"}) {
+    EXPECT_TRUE(is_within(text_of(statement))) << text_of(statement);
+  }
+  for (const char* statement : {"b[i] = sum(k, a[i, k])", "b[i] = sum(k, sqrt(a[i, k]))"}) {
+    EXPECT_FALSE(is_within(text_of(statement))) << text_of(statement);
+  }
 }
 
 }  // namespace
