@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/solve/vector_loops.h"
+#include "rtcg/arrays/sparse/chunked_product.h"
 #include "rtcg/arrays/sparse/fused_product.h"
 #include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/cgen/support/error.h"
@@ -48,11 +49,21 @@ LinearOperator::LinearOperator(const AnySparseMatrix& a)
                      }) {
   is_repeatable_ = true;
   const AnySparseMatrix* const in_rows = detail::in_compressed_rows(a);
-  if (in_rows != nullptr && a.entries() != 0 &&
-      detail::suits_expressions(current_stream(a.value().stream()), a)) {
-    apply_and_dot_ = [a = *in_rows](runtime::StreamRef stream, const AnyArray& x, const AnyArray& y,
-                                    const AnyArray& product) {
-      detail::multiply_and_dot(stream, a, x, y, product);
+  if (in_rows == nullptr || a.entries() == 0) {
+    return;
+  }
+  const runtime::StreamRef stream = current_stream(a.value().stream());
+  if (stream.device().info().is_cpu) {
+    if (detail::suits_expressions(stream, a)) {
+      apply_and_dot_ = [a = *in_rows](runtime::StreamRef on, const AnyArray& x, const AnyArray& y,
+                                      const AnyArray& product) {
+        detail::multiply_and_dot(on, a, x, y, product);
+      };
+    }
+  } else if (const auto shape = detail::chunk_shape(stream, *in_rows)) {
+    apply_and_dot_ = [a = *in_rows, shape = *shape](runtime::StreamRef on, const AnyArray& x,
+                                                    const AnyArray& y, const AnyArray& product) {
+      detail::multiply_by_chunks_and_dot(on, a, x, y, product, shape);
     };
   }
 }

@@ -18,9 +18,8 @@ void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const
 
 /// Its kernel.
 ///
-/// A thread computes each row, or one after the other, and reads its products again for what they
-/// contribute to x . y: shared memory for them would leave less of the cache. The last block adds
-/// up the blocks.
+/// A thread computes each row, or one after the other, and the last block adds up the blocks. For
+/// processors; GPUs take multiply_by_chunks_and_dot().
 [[nodiscard]] loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block);
 
 }  // namespace rtcg::arrays::detail

@@ -11,6 +11,7 @@
 #include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sparse/chunked_product.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
 #include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/cgen/support/error.h"
@@ -179,9 +180,13 @@ void multiply_in_rows(runtime::StreamRef stream, const AnySparseMatrix& a, const
   const bool has_columns = x.axes() == 2 && x.shape()[1] != 1;
   const auto sharing = has_columns ? detail::RowSharing::planned : detail::row_sharing(stream, a);
   if (sharing != detail::RowSharing::planned) {
-    const auto product = sharing == detail::RowSharing::tiles ? detail::multiply_by_tiles
-                                                              : detail::multiply_by_threads;
-    product(stream, a, x.reshape(a.columns()).contiguous(), y.reshape(a.rows()));
+    const AnyArray vector = x.reshape(a.columns()).contiguous();
+    if (sharing == detail::RowSharing::tiles) {
+      detail::multiply_by_tiles(stream, a, vector, y.reshape(a.rows()));
+    } else {
+      detail::multiply_by_chunks(stream, a, vector, y.reshape(a.rows()),
+                                 *detail::chunk_shape(stream, a));
+    }
     return;
   }
   loopy::IntegerValues lengths = {{"n", a.rows()}, {"m", a.columns()}, {"nz", a.entries()}};
@@ -247,12 +252,19 @@ bool suits_expressions(runtime::StreamRef stream, const AnySparseMatrix& a) {
   if (in_rows == nullptr) {
     return a.order().count() == 0;
   }
-  if (!stream.device().info().is_cpu) {
-    return row_sharing(stream, *in_rows) == RowSharing::thread_per_row;
-  }
   const auto longest = in_rows->known_rows().longest(stream, in_rows->first());
+  if (!longest) {
+    return false;
+  }
+  if (!stream.device().info().is_cpu) {
+    // a multiprocessor runs 2048 threads, whose rows have to stay in 192 KiB of its cache until all
+    // their entries have been read
+    constexpr std::int64_t most_bytes_of_row = 96;
+    const auto entry_bytes = static_cast<std::int64_t>(size_bytes(a.dtype())) + 4;
+    return *longest * entry_bytes <= most_bytes_of_row && *longest * a.rows() <= 2 * a.entries();
+  }
   constexpr std::int64_t most_of_a_thread = 32;  // longer rows are read by several threads
-  return longest && *longest <= most_of_a_thread && *longest * a.rows() <= 4 * a.entries();
+  return *longest <= most_of_a_thread && *longest * a.rows() <= 4 * a.entries();
 }
 
 }  // namespace detail

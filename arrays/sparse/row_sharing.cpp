@@ -4,15 +4,12 @@
 #include <vector>
 
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sparse/chunked_product.h"
 #include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/runtime/device/graph.h"
 
 namespace rtcg::arrays::detail {
 namespace {
-
-/// A multiprocessor runs 2048 threads, whose rows have to stay in 192 KiB of its cache until all
-/// their entries have been read.
-constexpr std::int64_t most_bytes_of_row = 96;
 
 RowTiles made_tiles(const AnyArray& array_of_first, std::int64_t entries) {
   const std::vector<std::int32_t> first = array_of_first.to_vector<std::int32_t>();
@@ -49,8 +46,8 @@ RowTiles made_tiles(const AnyArray& array_of_first, std::int64_t entries) {
 
 RowSharing row_sharing(std::int64_t rows, std::int64_t entries, std::int64_t longest,
                        std::int64_t element_bytes) {
-  if (longest * (element_bytes + 4) <= most_bytes_of_row && longest * rows <= 2 * entries) {
-    return RowSharing::thread_per_row;
+  if (chunk_shape(rows, entries, longest, element_bytes)) {
+    return RowSharing::chunks;
   }
   constexpr std::int64_t least_worth_tiles = 256;
   const bool is_uneven = longest >= least_worth_tiles && longest * rows > 8 * entries;
@@ -86,6 +83,13 @@ RowSharing row_sharing(runtime::StreamRef stream, const AnySparseMatrix& a) {
   return longest ? row_sharing(a.rows(), a.entries(), *longest,
                                static_cast<std::int64_t>(size_bytes(a.dtype())))
                  : RowSharing::planned;
+}
+
+std::optional<ChunkShape> chunk_shape(runtime::StreamRef stream, const AnySparseMatrix& a) {
+  const auto longest = a.known_rows().longest(stream, a.first());
+  return longest ? chunk_shape(a.rows(), a.entries(), *longest,
+                               static_cast<std::int64_t>(size_bytes(a.dtype())))
+                 : std::nullopt;
 }
 
 }  // namespace rtcg::arrays::detail

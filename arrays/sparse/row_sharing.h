@@ -13,9 +13,9 @@
 namespace rtcg::arrays::detail {
 
 enum class RowSharing {
-  planned,         ///< as the loop engine slices rows of computed lengths
-  thread_per_row,  ///< short rows, one about as long as the other
-  tiles,           ///< rows of very different lengths: see tiled_product.h
+  planned,  ///< as the loop engine slices rows of computed lengths
+  chunks,   ///< rows of up to 64 entries, one about as long as the other: see chunked_product.h
+  tiles,    ///< rows of very different lengths: see tiled_product.h
 };
 
 /// @param longest        entries of the longest row

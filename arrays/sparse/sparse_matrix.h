@@ -168,9 +168,10 @@ class AnySparseMatrix {
 ///
 /// Kernels of products with compressed rows are those of the loop engine, sliced as wisdom knows
 /// for numbers of rows and entries within a factor of two, otherwise as the cost model ranks: a
-/// thread, a part of a warp, a warp or a block for each row. Times a vector on a GPU, short rows of
-/// about the same length get a thread each, and blocks share rows of very different lengths so that
-/// each has the same number of rows and entries. Other formats have a thread for each row, but coo
+/// thread, a part of a warp, a warp or a block for each row. Times a vector on a GPU, blocks take
+/// consecutive rows of up to 64 entries and about the same length, and read these in their order;
+/// blocks share rows of very different lengths so that each has the same number of rows and
+/// entries. Other formats have a thread for each row, but coo
 /// and csc: these run as compressed rows, which a product makes of them once; of csc it copies the
 /// values, which must not change from then on. The same operands give the same bits each time.
 ///

@@ -102,29 +102,6 @@ loopy::Kernel carried_sums_kernel(DType dtype) {
       "split_iname(s, 8, outer_tag=g.0, inner_tag=l.1)\nsplit_iname(c, 32, inner_tag=l.0)\n");
 }
 
-loopy::Kernel row_product_kernel(DType dtype) {
-  loopy::KernelOptions options;
-  options.name = "sparse_product_by_rows";
-  options.default_type = loop_type(dtype);
-  options.arguments =
-      "value: [nz]; x: [m]; y: [n]; first: i32[n + 1]; column: i32[nz]; n, m, nz: i32";
-  options.assumptions = "n >= 1 and m >= 1 and nz >= 1";
-  return loopy::apply_recipe(
-      loopy::make_kernel("{[i]: 0 <= i < n} {[k]: begin <= k < end}",
-                         "<> begin = first[i] {id=begin}\n"
-                         "<> end = first[i + 1] {id=end}\n"
-                         "y[i] = sum(k, value[k]*x[column[k]]) {dep=begin:end}\n",
-                         options),
-      "split_iname(i, 256, outer_tag=g.0, inner_tag=l.0)\n");
-}
-
-void multiply_by_threads(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
-                         const AnyArray& y) {
-  static auto& known = *new KnownExecutors<DType>;
-  known.of(stream.device(), a.dtype(), [&] { return row_product_kernel(a.dtype()); })(
-      stream, arguments_of(stream, a, x, y));
-}
-
 void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                        const AnyArray& y) {
   static auto& products = *new KnownExecutors<std::pair<DType, int>>;

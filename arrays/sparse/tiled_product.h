@@ -23,9 +23,6 @@ inline constexpr std::int64_t tile_items = 2048;
 /// @cost  one launch, and one more if rows reach over several tiles
 void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                        const AnyArray& y);
-/// The same with a thread for each row. @cost  one launch
-void multiply_by_threads(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
-                         const AnyArray& y);
 
 /// Blocks multiply the entries of their tile side by side, keep the products in shared memory and
 /// add up those of each row, by so many threads. What belongs to a row of an earlier tile goes to
@@ -38,6 +35,5 @@ void multiply_by_threads(runtime::StreamRef stream, const AnySparseMatrix& a, co
 [[nodiscard]] loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row);
 /// Adds what tiles have carried to the rows that reach over several of them.
 [[nodiscard]] loopy::Kernel carried_sums_kernel(DType dtype);
-[[nodiscard]] loopy::Kernel row_product_kernel(DType dtype);
 
 }  // namespace rtcg::arrays::detail

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/sparse/chunked_product.h"
 #include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "tests/arrays/support/on_every_device.h"
@@ -111,8 +113,65 @@ TEST(RowSharing, TilesMultiplyMatricesOfAllKinds) {
   check_all_kinds(detail::multiply_by_tiles);
 }
 
-TEST(RowSharing, ThreadsMultiplyMatricesOfAllKinds) {
-  check_all_kinds(detail::multiply_by_threads);
+std::int32_t longest_of(const Rows& rows) {
+  std::int32_t result = 0;
+  for (std::size_t row = 0; row + 1 < rows.first.size(); ++row) {
+    result = std::max(result, rows.first[row + 1] - rows.first[row]);
+  }
+  return result;
+}
+
+TEST(RowSharing, ChunksMultiplyMatricesOfShortRows) {
+  on_every_device([&] {
+    int kinds = 0;
+    for (const Kind& kind : kinds_of_matrices()) {
+      SCOPED_TRACE(kind.name);
+      const Rows rows(kind);
+      const std::int64_t longest = longest_of(rows);
+      if (longest > 64) {
+        continue;
+      }
+      const detail::ChunkShape shape =
+          longest <= 7 ? detail::ChunkShape{512, 7} : detail::ChunkShape{32, 64};
+      ++kinds;
+      const AnySparseMatrix a = rows.matrix();
+      const Array<float> x(rows.x);
+      const Array<float> y(std::vector<float>(rows.first.size() - 1, -1.0F));
+      detail::multiply_by_chunks(current_stream(), a, x, y, shape);
+      ASSERT_EQ(y.to_vector(), rows.product());
+    }
+    EXPECT_GE(kinds, 6);
+  });
+}
+
+/// Small chunks and few blocks, so that blocks take several and the last chunk is a part of one.
+TEST(RowSharing, ChunksAddUpWhatTheirRowsContribute) {
+  on_every_device([&] {
+    for (const std::int32_t count : {1, 255, 256, 257, 501}) {
+      for (const detail::ChunkShape& shape :
+           {detail::ChunkShape{512, 7}, detail::ChunkShape{32, 64}}) {
+        SCOPED_TRACE(std::to_string(count) + " rows, " + std::to_string(shape.rows) + " a chunk");
+        Rows rows({"square", count, [](auto row) { return 5 + row % 3; }});
+        for (std::int32_t& column : rows.column) {
+          column %= count;
+        }
+        rows.x.resize(static_cast<std::size_t>(count));
+        const AnySparseMatrix a(count, Array<std::int32_t>(rows.first),
+                                Array<std::int32_t>(rows.column), Array<float>(rows.value));
+        const Array<float> x(rows.x);
+        const Array<float> y(std::vector<float>(static_cast<std::size_t>(count), -1.0F));
+        const AnyArray product = zeros(DType::f32, Extents{});
+        detail::multiply_by_chunks_and_dot(current_stream(), a, x, y, product, shape);
+        const std::vector<float> expected = rows.product();
+        ASSERT_EQ(y.to_vector(), expected);
+        float dot = 0;
+        for (std::size_t row = 0; row < expected.size(); ++row) {
+          dot += rows.x[row] * expected[row];
+        }
+        EXPECT_EQ(product.item<float>(), dot);
+      }
+    }
+  });
 }
 
 TEST(RowSharing, TilesOfOtherTypesMultiplyAsWell) {
@@ -152,16 +211,27 @@ TEST(RowSharing, GivesTheSameBitsEachTime) {
 
 TEST(RowSharing, FollowsTheLengthsOfTheRows) {
   const std::int64_t rows = 1 << 20;
-  EXPECT_EQ(detail::row_sharing(rows, 7 * rows, 7, 4), RowSharing::thread_per_row);
-  EXPECT_EQ(detail::row_sharing(rows, 7 * rows, 7, 8), RowSharing::thread_per_row);
-  // rows that a multiprocessor's cache does not hold
-  EXPECT_EQ(detail::row_sharing(rows, 41 * rows, 41, 4), RowSharing::planned);
+  EXPECT_EQ(detail::row_sharing(rows, 7 * rows, 7, 4), RowSharing::chunks);
+  EXPECT_EQ(detail::row_sharing(rows, 41 * rows, 41, 8), RowSharing::chunks);
+  EXPECT_EQ(detail::row_sharing(rows, 65 * rows, 65, 4), RowSharing::planned);
   // most rows are much shorter than the longest, but that one is short
   EXPECT_EQ(detail::row_sharing(rows, 2 * rows, 12, 4), RowSharing::planned);
   EXPECT_EQ(detail::row_sharing(rows, 27 * rows, 30000, 4), RowSharing::tiles);
   EXPECT_EQ(detail::row_sharing(rows, 1 << 30, 30000, 4), RowSharing::tiles);
   // more than indices of 32 bits count
   EXPECT_EQ(detail::row_sharing(rows, 0x7fffffff, 1 << 30, 4), RowSharing::planned);
+}
+
+TEST(RowSharing, ChunksHaveProductsForSharedMemory) {
+  using Shape = detail::ChunkShape;
+  const std::int64_t rows = 1 << 20;
+  EXPECT_EQ(detail::chunk_shape(rows, 7 * rows, 7, 8), (Shape{256, 7}));
+  EXPECT_EQ(detail::chunk_shape(rows, 7 * rows, 7, 4), (Shape{512, 7}));
+  EXPECT_EQ(detail::chunk_shape(rows, 27 * rows, 27, 8), (Shape{64, 28}));
+  EXPECT_EQ(detail::chunk_shape(rows, 64 * rows, 64, 16), (Shape{16, 64}));
+  EXPECT_EQ(detail::chunk_shape(rows, rows, 1, 4), (Shape{1024, 1}));
+  EXPECT_FALSE(detail::chunk_shape(rows, 7 * rows, 15, 4));
+  EXPECT_FALSE(detail::chunk_shape(std::int64_t{1} << 31, std::int64_t{1} << 31, 1, 4));
 }
 
 TEST(RowSharing, KnowsTheLongestRowOfMatricesThatShareIndices) {
@@ -176,6 +246,53 @@ TEST(RowSharing, KnowsTheLongestRowOfMatricesThatShareIndices) {
 loopy::ArrayData bytes_of(const void* data, std::size_t count, cgen::ScalarKind kind) {
   const auto* bytes = static_cast<const std::byte*>(data);
   return {kind, {bytes, bytes + count * 4}};
+}
+
+TEST(RowSharing, ChunksRunAsCudaText) {
+  const auto floats = [](const std::vector<float>& data) {
+    return bytes_of(data.data(), data.size(), cgen::ScalarKind::f32);
+  };
+  const auto integers = [](const std::vector<std::int32_t>& data) {
+    return bytes_of(data.data(), data.size(), cgen::ScalarKind::i32);
+  };
+  Rows rows({"square", Rows::columns, [](auto row) { return 5 + row % 3; }});
+  const auto count = static_cast<std::int32_t>(rows.first.size()) - 1;
+  const auto entries = static_cast<std::int32_t>(rows.column.size());
+  const std::vector<float> expected = rows.product();
+  double dot = 0;
+  for (std::size_t row = 0; row < expected.size(); ++row) {
+    dot += static_cast<double>(rows.x[row]) * expected[row];
+  }
+  for (const detail::ChunkShape& shape : {detail::ChunkShape{256, 7}, detail::ChunkShape{64, 12}}) {
+    for (const std::int64_t blocks : {0, shape.rows == 256 ? 20 : 2}) {
+      SCOPED_TRACE(std::to_string(shape.rows) + " rows, " + std::to_string(blocks) + " blocks");
+      const loopy::Kernel kernel =
+          blocks == 0 ? detail::chunked_product_kernel(DType::f32, shape)
+                      : detail::chunked_product_and_dot_kernel(DType::f32, shape, blocks);
+      EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
+      taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+      loopy::CudaTextOnCpu text(kernel);
+      loopy::ArgumentData arrays = {
+          {"value", floats(rows.value)},
+          {"x", floats(rows.x)},
+          {"y", floats(std::vector<float>(static_cast<std::size_t>(count)))},
+          {"first", integers(rows.first)},
+          {"column", integers(rows.column)}};
+      loopy::IntegerValues numbers = {{"n", count}, {"nz", entries}};
+      if (blocks == 0) {
+        numbers["m"] = Rows::columns;
+      } else {
+        arrays.emplace("product", floats({-1.0F}));
+      }
+      const loopy::ArgumentData found = text.run(numbers, arrays);
+      for (std::int32_t row = 0; row < count; ++row) {
+        ASSERT_EQ(found.at("y").element(row), expected[static_cast<std::size_t>(row)]);
+      }
+      if (blocks != 0) {
+        EXPECT_EQ(found.at("product").element(0), dot);
+      }
+    }
+  }
 }
 
 TEST(RowSharing, TilesRunAsCudaText) {
