@@ -1,5 +1,6 @@
 #include "rtcg/arrays/solve/vector_loops.h"
 
+#include <compare>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -7,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/blocks_at_once.h"
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
@@ -40,49 +42,118 @@ struct VectorKernel {
 };
 
 std::string with_index(std::string text, const std::string& index) {
-  for (std::size_t at = text.find("[i]"); at != std::string::npos; at = text.find("[i]", at)) {
-    text.replace(at, 3, "[" + index + "]");
+  const std::string place = "[" + index + "]";
+  for (std::size_t at = text.find("[i]"); at != std::string::npos;
+       at = text.find("[i]", at + place.size())) {
+    text.replace(at, 3, place);
+  }
+  return text;
+}
+
+/// How blocks share the elements.
+struct BlockShape {
+  std::int64_t elements = block_elements_of_vectors;  ///< that a block takes at a time
+  std::int64_t blocks = 0;  ///< that take turns; 0: as many as there are elements for
+  friend auto operator<=>(const BlockShape&, const BlockShape&) = default;
+};
+
+/// Statements of element i and elements of sums, where the threads of a block keep what theirs
+/// contribute.
+struct ElementText {
+  std::string domains{};
+  std::string statements{};
+  std::string recipe{};
+};
+
+std::string statements_of(const VectorKernel& form, const std::string& index,
+                          const std::string& after_scalar) {
+  std::string result;
+  for (std::size_t k = 0; k < form.statements.size(); ++k) {
+    result += fmt::format("{} {{id=block_{}{}}}\n", with_index(form.statements[k], index), k,
+                          after_scalar);
+  }
+  return result;
+}
+
+/// A block for as many elements as it takes.
+ElementText text_of_blocks(const VectorKernel& form, std::int64_t elements,
+                           const std::string& after_scalar) {
+  ElementText text;
+  const auto add_recipe = [&](const std::string& iname) {
+    text.recipe += fmt::format("split_iname({}, {}, outer_tag=unr, inner_tag=l.0)\n", iname,
+                               block_threads_of_vectors);
+  };
+  text.statements = statements_of(form, "i", after_scalar);
+  if (!form.statements.empty()) {
+    text.domains = "{[i]: 0 <= i < n} ";
+    text.recipe += fmt::format("split_iname(i, {}, outer_tag=g.0)\n", elements);
+    add_recipe("i_inner");
+  }
+  for (std::size_t k = 0; k < form.sums.size(); ++k) {
+    text.domains += fmt::format(
+        "{{[b{0}, h{0}]: 0 <= b{0} and 0 <= h{0} < {1} and {1}*b{0} + h{0} < n}} "
+        "{{[c{0}]: 0 <= c{0} and {1}*c{0} < n}} ",
+        k, elements);
+    text.statements +=
+        fmt::format("parts{0}[b{0}] = sum(h{0}, {1}) {{id=block_sum_{0}{2}}}\n", k,
+                    with_index(form.sums[k].element, fmt::format("{}*b{} + h{}", elements, k, k)),
+                    after_scalar);
+    text.recipe += fmt::format("tag_inames(b{0}:g.0)\n", k);
+    add_recipe(fmt::format("h{}", k));
+  }
+  return text;
+}
+
+/// Blocks that take turns: see blocks_at_once().
+ElementText text_of_turns(const VectorKernel& form, const BlockShape& shape,
+                          const std::string& after_scalar) {
+  const std::string begin = fmt::format("{}*({}*turn + block)", shape.elements, shape.blocks);
+  const std::string index = fmt::format("{} + {}*item + lane", begin, block_threads_of_vectors);
+  ElementText text;
+  text.domains = fmt::format(
+      "{{[block, turn]: 0 <= block < {0} and 0 <= turn and {1} < n}} "
+      "{{[item, lane]: 0 <= item < {2} and 0 <= lane < {3} and {4} < n}} ",
+      shape.blocks, begin, shape.elements / block_threads_of_vectors, block_threads_of_vectors,
+      index);
+  text.recipe = "tag_inames(block:g.0, item:unr, lane:l.0)\n";
+  text.statements = statements_of(form, index, after_scalar);
+  for (std::size_t k = 0; k < form.sums.size(); ++k) {
+    text.domains += fmt::format(
+        "{{[z{0}, h{0}]: 0 <= z{0} < {1} and 0 <= h{0} < {1}}} "
+        "{{[c{0}]: 0 <= c{0} < {2} and {3}*c{0} < n}} ",
+        k, block_threads_of_vectors, shape.blocks, shape.elements);
+    text.statements += fmt::format(
+        "<> own{0}[{1}]\n"
+        "own{0}[z{0}] = 0 {{id=zero_{0}, inames=block:z{0}}}\n"
+        "own{0}[lane] = own{0}[lane] + {2} {{id=own_{0}, dep=zero_{0}{3}}}\n"
+        "parts{0}[block] = sum(h{0}, own{0}[h{0}]) {{id=block_sum_{0}, dep=zero_{0}:own_{0}}}\n",
+        k, block_threads_of_vectors, with_index(form.sums[k].element, index),
+        after_scalar.empty() ? "" : ":scalar");
+    text.recipe += fmt::format("tag_inames(z{0}:l.0, h{0}:l.0)\n", k);
   }
   return text;
 }
 
 /// Each block writes its part of a sum to memory, and the last one adds them up.
-loopy::Kernel made_kernel(const VectorKernel& form, DType dtype, bool is_long) {
-  const std::int64_t block = block_elements_of_vectors;
-  std::string domains = form.statements.empty() ? "" : "{[i]: 0 <= i < n} ";
-  std::string statements;
-  std::string recipe;
-  const auto add_recipe = [&](const std::string& iname) {
-    recipe += fmt::format("split_iname({}, {}, outer_tag=unr, inner_tag=l.0)\n", iname,
-                          block_threads_of_vectors);
-  };
+loopy::Kernel made_kernel(const VectorKernel& form, DType dtype, bool is_long,
+                          const BlockShape& shape) {
   const std::string after_scalar = form.scalar.empty() ? "" : ", dep=scalar";
-  if (!form.scalar.empty()) {
-    statements += fmt::format("{} {{id=scalar}}\n", form.scalar);
-  }
-  for (std::size_t k = 0; k < form.statements.size(); ++k) {
-    statements += fmt::format("{} {{id=block_{}{}}}\n", form.statements[k], k, after_scalar);
-  }
-  if (!form.statements.empty()) {
-    recipe += fmt::format("split_iname(i, {}, outer_tag=g.0)\n", block);
-    add_recipe("i_inner");
-  }
+  const bool has_turns = shape.blocks > 0 && !form.sums.empty();
+  ElementText text = has_turns ? text_of_turns(form, shape, after_scalar)
+                               : text_of_blocks(form, shape.elements, after_scalar);
+  std::string statements =
+      form.scalar.empty() ? "" : fmt::format("{} {{id=scalar}}\n", form.scalar);
   for (std::size_t k = 0; k < form.sums.size(); ++k) {
-    domains += fmt::format(
-        "{{[b{0}, h{0}]: 0 <= b{0} and 0 <= h{0} < {1} and {1}*b{0} + h{0} < n}} "
-        "{{[c{0}]: 0 <= c{0} and {1}*c{0} < n}} ",
-        k, block);
-    const std::string index = fmt::format("{}*b{} + h{}", block, k, k);
-    statements += fmt::format(
-        "<{0}> parts{1}[(n + {2})//{3}]\n"
-        "parts{1}[b{1}] = sum(h{1}, {4}) {{id=block_sum_{1}{5}}}\n",
-        name(dtype), k, block - 1, block, with_index(form.sums[k].element, index), after_scalar);
-    recipe += fmt::format(
-        "set_temporary_address_space([parts{0}], global)\ntag_inames(b{0}:g.0)\n"
+    const std::string parts = has_turns
+                                  ? std::to_string(shape.blocks)
+                                  : fmt::format("(n + {})//{}", shape.elements - 1, shape.elements);
+    statements += fmt::format("<{}> parts{}[{}]\n", name(dtype), k, parts);
+    text.recipe += fmt::format(
+        "set_temporary_address_space([parts{0}], global)\n"
         "split_iname(c{0}, {1}, inner_tag=l.0)\n",
         k, block_threads_of_vectors);
-    add_recipe(fmt::format("h{}", k));
   }
+  statements += text.statements;
   if (!form.sums.empty()) {
     statements += "... last_block {id=all, dep=block_*}\n";
   }
@@ -101,26 +172,33 @@ loopy::Kernel made_kernel(const VectorKernel& form, DType dtype, bool is_long) {
   }
   options.arguments += scalars.empty() ? "" : scalars + ": [1]; ";
   options.arguments += is_long ? "n: i64" : "n: i32";
-  return loopy::apply_recipe(loopy::make_kernel(domains, statements, options), recipe);
+  return loopy::apply_recipe(loopy::make_kernel(text.domains, statements, options), text.recipe);
 }
 
-/// Made once for each device, type and kind of index.
-const loopy::Executor& executor_of(runtime::Device device, DType dtype, bool is_long,
-                                   const VectorKernel& form) {
-  static auto& known = *new KnownExecutors<std::tuple<DType, bool, std::string>>;
-  return known.of(device, {dtype, is_long, form.name},
-                  [&] { return made_kernel(form, dtype, is_long); });
+/// Short vectors have an element for each thread, so that there are many blocks.
+BlockShape shape_of(runtime::Device device, std::int64_t count) {
+  if (device.info().is_cpu) {
+    return {};
+  }
+  const std::int64_t blocks = blocks_at_once(device);
+  return {count < blocks * block_elements_of_vectors ? block_threads_of_vectors
+                                                     : block_elements_of_vectors,
+          blocks};
 }
 
 void run_vector_kernel(runtime::StreamRef stream, const VectorKernel& form, std::int64_t count,
                        DType dtype, const ArrayArguments& arrays) {
-  const bool is_long = count > std::numeric_limits<std::int32_t>::max();
+  // made once for each device, type, kind of index and shape
+  static auto& known = *new KnownExecutors<std::tuple<DType, bool, std::string, BlockShape>>;
+  const bool is_long = count > std::numeric_limits<std::int32_t>::max() / 2;
   std::vector<loopy::NamedArgument> arguments;
   for (const auto& [name, array] : arrays) {
     arguments.push_back(loop_argument(name, array, stream));
   }
   arguments.push_back(loopy::arg("n", count));
-  executor_of(stream.device(), dtype, is_long, form)(stream, arguments);
+  const BlockShape shape = shape_of(stream.device(), count);
+  known.of(stream.device(), {dtype, is_long, form.name, shape},
+           [&] { return made_kernel(form, dtype, is_long, shape); })(stream, arguments);
 }
 
 }  // namespace
@@ -165,8 +243,8 @@ VectorKernel form_of_step(bool has_square, bool has_rho) {
 
 }  // namespace
 
-loopy::Kernel step_kernel(DType dtype, bool has_rho) {
-  return made_kernel(form_of_step(true, has_rho), dtype, false);
+loopy::Kernel step_kernel(DType dtype, bool has_rho, std::int64_t blocks, std::int64_t elements) {
+  return made_kernel(form_of_step(true, has_rho), dtype, false, {elements, blocks});
 }
 
 void step_along(runtime::StreamRef stream, const StepVectors& vectors, const StepScalars& scalars,

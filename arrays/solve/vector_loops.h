@@ -47,7 +47,11 @@ struct StepSums {
 void step_along(runtime::StreamRef stream, const StepVectors& vectors, const StepScalars& scalars,
                 const StepSums& sums);
 /// Its kernel with the sum of squares, and that of a diagonal preconditioner.
-[[nodiscard]] loopy::Kernel step_kernel(DType dtype, bool has_rho);
+///
+/// @param blocks    that take turns, as on GPUs; 0: a block for each `elements`, as on processors
+/// @param elements  that a block takes at a time; a multiple of 256
+[[nodiscard]] loopy::Kernel step_kernel(DType dtype, bool has_rho, std::int64_t blocks,
+                                        std::int64_t elements);
 /// p = z + beta p, where beta = next_rho / rho, or 0 where the method has come to its end.
 ///
 /// @param diagonal  if there is one, z = diagonal . z

@@ -38,52 +38,55 @@ void check_one_launch(const loopy::Kernel& kernel) {
   taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
 }
 
-TEST(CudaTextOfSolvers, StepsInOneLaunch) {
-  for (const bool has_rho : {false, true}) {
-    const loopy::Kernel kernel = detail::step_kernel(DType::f64, has_rho);
-    check_one_launch(kernel);
-    loopy::CudaTextOnCpu text(kernel);
-    for (const std::size_t count : {1, 1023, 2500}) {
-      for (const double limit : {0.0, 100.0}) {  // the method goes on, or is at its end
-        SCOPED_TRACE(std::to_string(count) + ", limit " + std::to_string(limit));
-        const auto x = some_whole_numbers(count, 1);
-        const auto p = some_whole_numbers(count, 2);
-        const auto image = some_whole_numbers(count, 3);
-        const auto r = some_whole_numbers(count, 4);
-        const auto diagonal = some_whole_numbers(count, 5);
-        loopy::ArgumentData arrays = {{"x", data_of(x)},
-                                      {"p", data_of(p)},
-                                      {"image", data_of(image)},
-                                      {"r", data_of(r)},
-                                      {"next_r", data_of(std::vector<double>(count))},
-                                      {"rho", data_of(std::vector<double>{6})},
-                                      {"square", data_of(std::vector<double>{50})},
-                                      {"image_product", data_of(std::vector<double>{3})},
-                                      {"limit", data_of(std::vector<double>{limit})},
-                                      {"next_square", data_of(std::vector<double>{-1})}};
-        if (has_rho) {
-          arrays.emplace("diagonal", data_of(diagonal));
-          arrays.emplace("next_rho", data_of(std::vector<double>{-1}));
-        }
-        const loopy::ArgumentData found =
-            text.run({{"n", static_cast<std::int64_t>(count)}}, arrays);
-        const double alpha = limit == 0 ? 2 : 0;
-        double square = 0;
-        double rho = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-          const double next = r[i] - alpha * image[i];
-          square += next * next;
-          rho += diagonal[i] * next * next;
-          ASSERT_EQ(found.at("x").element(i), x[i] + alpha * p[i]);
-          ASSERT_EQ(found.at("next_r").element(i), next);
-        }
-        EXPECT_EQ(found.at("next_square").element(0), square);
-        if (has_rho) {
-          EXPECT_EQ(found.at("next_rho").element(0), rho);
-        }
+void check_step(bool has_rho, std::int64_t blocks, std::int64_t elements) {
+  const loopy::Kernel kernel = detail::step_kernel(DType::f64, has_rho, blocks, elements);
+  check_one_launch(kernel);
+  loopy::CudaTextOnCpu text(kernel);
+  for (const std::size_t count : {1, 1023, 2500}) {
+    for (const double limit : {0.0, 100.0}) {  // the method goes on, or is at its end
+      SCOPED_TRACE(std::to_string(count) + ", limit " + std::to_string(limit));
+      const auto x = some_whole_numbers(count, 1);
+      const auto p = some_whole_numbers(count, 2);
+      const auto image = some_whole_numbers(count, 3);
+      const auto r = some_whole_numbers(count, 4);
+      const auto diagonal = some_whole_numbers(count, 5);
+      loopy::ArgumentData arrays = {{"x", data_of(x)},
+                                    {"p", data_of(p)},
+                                    {"image", data_of(image)},
+                                    {"r", data_of(r)},
+                                    {"next_r", data_of(std::vector<double>(count))},
+                                    {"rho", data_of(std::vector<double>{6})},
+                                    {"square", data_of(std::vector<double>{50})},
+                                    {"image_product", data_of(std::vector<double>{3})},
+                                    {"limit", data_of(std::vector<double>{limit})},
+                                    {"next_square", data_of(std::vector<double>{-1})}};
+      if (has_rho) {
+        arrays.emplace("diagonal", data_of(diagonal));
+        arrays.emplace("next_rho", data_of(std::vector<double>{-1}));
+      }
+      const loopy::ArgumentData found = text.run({{"n", static_cast<std::int64_t>(count)}}, arrays);
+      const double alpha = limit == 0 ? 2 : 0;
+      double square = 0;
+      double rho = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        const double next = r[i] - alpha * image[i];
+        square += next * next;
+        rho += diagonal[i] * next * next;
+        ASSERT_EQ(found.at("x").element(i), x[i] + alpha * p[i]);
+        ASSERT_EQ(found.at("next_r").element(i), next);
+      }
+      EXPECT_EQ(found.at("next_square").element(0), square);
+      if (has_rho) {
+        EXPECT_EQ(found.at("next_rho").element(0), rho);
       }
     }
   }
+}
+
+TEST(CudaTextOfSolvers, StepsInOneLaunch) {
+  check_step(true, 0, 1024);
+  check_step(true, 2, 1024);
+  check_step(false, 3, 256);
 }
 
 void check_fused_product(std::int64_t rows_of_block) {
