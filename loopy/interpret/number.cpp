@@ -37,6 +37,13 @@ bool is_held(long double value, const FloatFormat& format) {
   if (std::fabs(value) < format.smallest || std::fabs(value) > format.largest) {
     return false;
   }
+  // these two are asked for millions of times
+  if (format.digits == std::numeric_limits<double>::digits) {
+    return static_cast<double>(value) == value;
+  }
+  if (format.digits == std::numeric_limits<float>::digits) {
+    return static_cast<float>(value) == value;
+  }
   int exponent = 0;
   const long double mantissa = std::ldexp(std::frexp(value, &exponent), format.digits);
   return mantissa == std::rint(mantissa);
@@ -108,7 +115,11 @@ long double magnitude(const Value& value) {
 }
 
 long double unit_of(ScalarKind kind) {
-  return std::ldexp(1.0L, 1 - format_of(kind).digits);
+  static constexpr long double of_double = std::numeric_limits<double>::epsilon();
+  static constexpr long double of_float = std::numeric_limits<float>::epsilon();
+  return kind == ScalarKind::f64   ? of_double
+         : kind == ScalarKind::f32 ? of_float
+                                   : std::ldexp(1.0L, 1 - format_of(kind).digits);
 }
 
 Value approximated(Value value, ScalarKind kind, long double units) {
