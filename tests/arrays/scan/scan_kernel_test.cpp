@@ -148,6 +148,48 @@ TEST(ScanKernel, TakesHalvesAndCounts) {
   });
 }
 
+TEST(ScanKernel, ReadsNeighboursOfWhatItOverwrites) {
+  on_every_device([] {
+    // the number of the run that each element is in; all inputs are read before any output
+    const ScanKernel runs("int",
+                          {.input = "i == 0 ? 1 : x[i] != x[i - 1]",
+                           .scan = "a + b",
+                           .neutral = "0",
+                           .output = "x[i] = item"},
+                          "int *x");
+    std::vector<std::int32_t> values(700);
+    std::vector<std::int32_t> expected(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<std::int32_t>(i * i / 50 % 5);
+      expected[i] = i == 0 ? 1 : expected[i - 1] + static_cast<int>(values[i] != values[i - 1]);
+    }
+    const Array<std::int32_t> x(values);
+    runs(x);
+    EXPECT_EQ(x.to_vector(), expected);
+  });
+}
+
+TEST(ScanKernel, ScansBytesAndDoublesWithoutTheElementItself) {
+  on_every_device([] {
+    const auto check = []<class T>(T, const std::string& type) {
+      SCOPED_TRACE(type);
+      const ScanKernel before(
+          dtype_of_type<T>,
+          {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = prev_item"},
+          "const " + type + " *x, " + type + " *y");
+      const std::vector<T> values = {3, 1, 4, 1, 5, 9, 2, 6};
+      std::vector<T> expected(values.size());
+      std::exclusive_scan(values.begin(), values.end(), expected.begin(), T(0));
+      const Array<T> x(values);
+      const Array<T> y = zeros<T>({8});
+      before(x, y);
+      EXPECT_EQ(y.to_vector(), expected);
+    };
+    check(std::int8_t(), "signed char");
+    check(double(), "double");
+  });
+}
+
 /// The running values in CUDA text, run on the CPU.
 template <class T>
 std::vector<T> by_cuda_text(const loopy::Kernel& kernel, const char* slicing,

@@ -53,6 +53,27 @@ TEST(ListBuilder, LeavesOutEmptyLists) {
   });
 }
 
+TEST(ListBuilder, LeavesOutEmptyListsThatShareTheirCounts) {
+  on_every_device([] {
+    const ListBuilder build(
+        {{"place", DType::i32, "", true}, {"weight", DType::f32, "place", true}},
+        "for (int k = 0; k < i % 2; ++k) {"
+        "  APPEND_place(i);"
+        "  APPEND_weight(0.5f*i);"
+        "}",
+        "int unused");
+    const auto lists = build(6, {0});
+    for (const char* name : {"place", "weight"}) {
+      const BuiltList& list = lists.at(name);
+      EXPECT_EQ(list.objects->to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, 3, 5}));
+      EXPECT_EQ(list.starts.to_vector<std::int64_t>(), (std::vector<std::int64_t>{0, 1, 2, 3}));
+    }
+    EXPECT_EQ(lists.at("weight").values.to_vector<float>(), (std::vector<float>{0.5F, 1.5F, 2.5F}));
+    EXPECT_EQ(build(6, {0}, {"weight"}).at("place").count, 3);
+    EXPECT_ERROR("arrays.list_builder.lists", build(6, {0}, {"place"}));  // whose count is shared
+  });
+}
+
 TEST(ListBuilder, RefusesListsThatItCannotMake) {
   const char* const text = "APPEND_a(i);";
   EXPECT_ERROR("arrays.list_builder.lists", ListBuilder({}, text, "int n"));
