@@ -35,6 +35,7 @@ const std::map<std::string, Section>& sections() {
       {"histogram", measure_histogram},
       {"fft", measure_fft},
       {"spmv", measure_spmv},
+      {"spmv_formats", measure_spmv_formats},
       {"cg", measure_cg},
       {"strided", measure_strided},
       {"host_cost", measure_host_cost},

@@ -50,6 +50,8 @@ void measure_fft(runtime::Device device, Report& report);
 /// Products of sparse matrices with vectors against cuSPARSE: a stencil, rows by a power law,
 /// bands.
 void measure_spmv(runtime::Device device, Report& report);
+/// Also in every format that fits, and in the best one. Takes minutes.
+void measure_spmv_formats(runtime::Device device, Report& report);
 /// 200 iterations of conjugate gradients on stencils against a textbook's with cuSPARSE and cuBLAS.
 void measure_cg(runtime::Device device, Report& report);
 /// Broadcast, transposed and strided operands against the device's copy of as many bytes.

@@ -1,5 +1,6 @@
 // Products of sparse matrices, and conjugate gradients.
 #include <cmath>
+#include <cstdio>
 #include <random>
 #include <stdexcept>
 
@@ -198,7 +199,7 @@ std::vector<arrays::FormatChoice> formats_to_measure(const SparseMatrix<T>& a) {
 
 template <Element T>
 void measure_product(const Stream& stream, const std::string& op, const HostRows& rows,
-                     Report& report) {
+                     bool in_all_formats, Report& report) {
   const SparseMatrix<T> a = sent<T>(rows);
   const Array<T> x = cast<T>(sin(arrays::arange<double>(a.columns())));
   const Array<T> y = arrays::zeros<T>({a.rows()});
@@ -208,7 +209,8 @@ void measure_product(const Stream& stream, const std::string& op, const HostRows
                                {"cuSPARSE", true, [&] { peer.run(); }}};
   std::vector<SparseMatrix<T>> others;  // beside compressed rows
   std::vector<std::string> names;
-  for (const arrays::FormatChoice& choice : formats_to_measure(a)) {
+  for (const arrays::FormatChoice& choice :
+       in_all_formats ? formats_to_measure(a) : std::vector<arrays::FormatChoice>{}) {
     try {
       others.push_back(a.in_format(choice.format, choice.options));
       names.push_back("rtcg arrays, " + std::string(name(choice.format)) +
@@ -216,9 +218,11 @@ void measure_product(const Stream& stream, const std::string& op, const HostRows
     } catch (const InvalidInput&) {  // it would store too much
     }
   }
-  const arrays::FormatChoice best = best_format(a, {.measures = true});
-  others.push_back(a.in_format(best.format, best.options));
-  names.push_back("rtcg arrays, best format");
+  if (in_all_formats) {
+    const arrays::FormatChoice best = best_format(a, {.measures = true});
+    others.push_back(a.in_format(best.format, best.options));
+    names.push_back("rtcg arrays, best format");
+  }
   for (std::size_t k = 0; k < others.size(); ++k) {
     rivals.push_back({names[k], false, [&, k] { multiply_into(others[k], x, y); }});
   }
@@ -230,6 +234,7 @@ void measure_product(const Stream& stream, const std::string& op, const HostRows
   if (!(off <= (sizeof(T) == 8 ? 1e-12 : 1e-4) * size)) {
     throw std::runtime_error(op + " is off by " + std::to_string(off));
   }
+  std::fprintf(stderr, "measured %s in %s\n", op.c_str(), sizeof(T) == 8 ? "f64" : "f32");
 }
 
 template <Element T>
@@ -267,14 +272,12 @@ void measure_gradients(const Stream& stream, std::int64_t side, Report& report) 
   }
 }
 
-}  // namespace
-
-void measure_spmv(Device device, Report& report) {
+void measure_products(Device device, bool in_all_formats, Report& report) {
   const Stream stream(device);
   const arrays::StreamScope scope(stream);
   const auto measure = [&](const std::string& op, const HostRows& rows) {
-    measure_product<float>(stream, op, rows, report);
-    measure_product<double>(stream, op, rows, report);
+    measure_product<float>(stream, op, rows, in_all_formats, report);
+    measure_product<double>(stream, op, rows, in_all_formats, report);
   };
   measure("A x, stencil of 200^3", poisson_rows(200));
   measure("A x, power law", power_law_rows(1 << 20));
@@ -300,6 +303,16 @@ void measure_spmv(Device device, Report& report) {
           random_rows(1 << 20, [](std::int64_t row) { return row == 12345 ? 1 << 20 : 8; }));
   measure("A x, two lengths",
           random_rows(1 << 20, [](std::int64_t row) { return row / 4096 % 2 == 0 ? 2 : 40; }));
+}
+
+}  // namespace
+
+void measure_spmv(Device device, Report& report) {
+  measure_products(device, false, report);
+}
+
+void measure_spmv_formats(Device device, Report& report) {
+  measure_products(device, true, report);
 }
 
 void measure_cg(Device device, Report& report) {
