@@ -123,6 +123,95 @@ void guess_operations(const std::vector<ArrayAccess>& accesses, const std::strin
   }
 }
 
+/// An operation by itself, in operations of floats: about what the model takes it for.
+double operations_in(const Expr& expr) {
+  constexpr double of_special = 8;
+  OperationMix mix;
+  const auto add = [&](std::string_view operation) { mix.add(operation, "f32", 1); };
+  if (const Sum* sum = get_if<Sum>(expr)) {
+    mix.floats += static_cast<double>(sum->terms.size()) - 1;
+  } else if (const Product* product = get_if<Product>(expr)) {
+    const bool is_negation = as_integer(product->factors.front()) == -1;
+    mix.floats += static_cast<double>(product->factors.size()) - (is_negation ? 2 : 1);
+  } else if (const Power* power = get_if<Power>(expr)) {
+    const auto exponent = as_integer(power->exponent);
+    if (exponent && *exponent >= 1 && *exponent <= 4) {
+      mix.floats += static_cast<double>(*exponent) - 1;
+    } else {
+      add("power");
+    }
+  } else if (is<Quotient>(expr)) {
+    add("divide");
+  } else if (const Call* call = get_if<Call>(expr)) {
+    add(call->function);
+  } else if (is<Comparison>(expr) || is<Conditional>(expr)) {
+    mix.integers += 1;
+  }
+  return mix.floats + mix.integers + of_special * mix.special;
+}
+
+/// Adds up operations by the loops that their operands depend on.
+class LoopShares {
+ public:
+  LoopShares(std::string cut, std::array<std::string, 2> loops, PointCounter& counter)
+      : cut_(std::move(cut)), loops_(std::move(loops)), counter_(counter) {}
+
+  void add(const Expr& value) {
+    seen_.clear();
+    visit(value, 0);
+  }
+  [[nodiscard]] std::array<double, 4> shares() const {
+    std::array<double, 4> result = counts_;
+    for (double& each : result) {
+      each = all_ == 0 ? 0 : each / all_;
+    }
+    return all_ == 0 ? std::array<double, 4>{0, 0, 0, 1} : result;
+  }
+
+ private:
+  /// @param steps  of sums within the one that is cut, for each step of it; 0: outside of it
+  void visit(const Expr& expr, double steps) {
+    if (is<Access>(expr) || is<LinearAccess>(expr)) {
+      return;  // indices
+    }
+    if (const Reduction* reduction = get_if<Reduction>(expr)) {
+      double inner = std::max(steps, 1.0);
+      bool is_cut = steps != 0;
+      for (const std::string& each : reduction->inames) {
+        is_cut = is_cut || each == cut_;
+        inner *= each == cut_ ? 1 : counter_.length(each);
+      }
+      steps = is_cut ? inner : 0;
+      // the accumulator is one for each item
+      all_ += steps;
+      counts_[3] += steps;
+    } else if (steps != 0) {
+      const double count = operations_in(expr) * steps;
+      all_ += count;
+      if (std::none_of(seen_.begin(), seen_.end(),
+                       [&](const Expr& each) { return each == expr; })) {
+        seen_.push_back(expr);
+        counts_[place_of(expr)] += count;
+      }
+    }
+    for_each_child(expr, [&](const Expr& child) { visit(child, steps); });
+  }
+  [[nodiscard]] std::size_t place_of(const Expr& expr) const {
+    std::size_t place = 0;
+    for_each_free_name(expr, [&](const std::string& each) {
+      place |= each == loops_[0] ? 1U : each == loops_[1] ? 2U : 0U;
+    });
+    return place;
+  }
+
+  std::string cut_;
+  std::array<std::string, 2> loops_;
+  PointCounter& counter_;
+  std::vector<Expr> seen_{};
+  std::array<double, 4> counts_{};
+  double all_ = 0;
+};
+
 double points_of_longest_sum(const Kernel& kernel, PointCounter& counter) {
   double most = 1;
   for (const Instruction& instruction : kernel.instructions) {
@@ -234,6 +323,19 @@ double PointCounter::elements(const ArrayAccess& access) {
     }
   }
   return points(own);
+}
+
+std::array<double, 4> shares_of_loops(const Kernel& kernel, const IntegerValues& parameters,
+                                      const std::string& cut,
+                                      const std::array<std::string, 2>& loops) {
+  PointCounter counter(kernel, parameters);
+  LoopShares shares(cut, loops, counter);
+  for (const Instruction& instruction : kernel.instructions) {
+    if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+      shares.add(assignment->value);
+    }
+  }
+  return shares.shares();
 }
 
 KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,

@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -54,5 +55,14 @@ struct KernelWork {
 /// @param cut     the reduction that is cut, or empty
 [[nodiscard]] KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
                                     const std::string& cut);
+
+/// The operations of a step of the sum that is cut, as shares of all: those whose operands depend
+/// on neither of two loops of the results, on the first one alone, on the second, and on both. A
+/// compiler computes the first three once for several items of a thread. What occurs several times
+/// counts once, so that the shares may add up to less than 1.
+[[nodiscard]] std::array<double, 4> shares_of_loops(const Kernel& kernel,
+                                                    const IntegerValues& parameters,
+                                                    const std::string& cut,
+                                                    const std::array<std::string, 2>& loops);
 
 }  // namespace rtcg::loopy::detail

@@ -85,6 +85,17 @@ class SlicingCost {
 
  private:
   [[nodiscard]] double cpu_seconds(const SlicingChoice& choice) const;
+  /// The threads of a block on a processor: vectors along one loop, and rows of them.
+  struct Lanes {
+    std::size_t loop = fast_loop;
+    double of_vector = 1;
+    double vectors = 1;
+    double rows = 1;
+  };
+  [[nodiscard]] Lanes lanes_of(const SlicingChoice& choice) const;
+  [[nodiscard]] double clocks_of_loads(const SlicedRead& read, const SlicingChoice& choice,
+                                       const Lanes& lanes) const;
+  [[nodiscard]] double processor_block_clocks(const SlicingChoice& choice) const;
   /// What a block does.
   struct Work {
     double flop_clocks = 0;

@@ -398,6 +398,11 @@ class ProblemReader {
     };
     problem_.in_sum.floats +=
         std::max(0.0, 1 - operations(problem_.in_sum) - operations(problem_.outside));
+    if (!cut.iname.empty()) {
+      problem_.shares_of_loops =
+          shares_of_loops(kernel_, parameters_, cut.iname,
+                          {problem_.loops[fast_loop].iname, problem_.loops[slow_loop].iname});
+    }
     problem_.least_steps = work.least_steps;
     problem_.compulsory_bytes = work.compulsory_bytes;
     problem_.written_bytes = work.written_bytes / result_count;

@@ -107,6 +107,8 @@ struct SlicingProblem {
   /// it: a mean over the box of the results. Without a reduction there is one step.
   OperationMix in_sum{};
   OperationMix outside{};
+  /// See shares_of_loops(): of the sum, along the fast and the slow loop.
+  std::array<double, 4> shares_of_loops{0, 0, 0, 1};
   /// Points of the longest sum, over all results; of the results where there is none.
   double least_steps = 1;
   /// What is read and written at least once, over all results.
@@ -133,8 +135,8 @@ struct SlicingProblem {
   std::vector<FreeLayout> free_layouts{};
   std::vector<SlicedRead> laid_writes{};
 
-  /// Reductions of a few steps each. Slicings for processors write them out: compilers vectorise the
-  /// loop over threads around one loop, not around several.
+  /// Reductions of a few steps each. Slicings for processors write them out: compilers vectorise
+  /// the loop over threads around one loop, not around several.
   std::vector<std::string> short_sums{};
 
   RankingBounds bounds{};

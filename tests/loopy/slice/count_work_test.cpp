@@ -131,5 +131,22 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+TEST(CountWork, TellsWhichLoopsOperationsDependOn) {
+  const auto shares = [](const char* statement) {
+    const Kernel kernel =
+        make_kernel("{[i, j, k]: 0 <= i, j < 10 and 0 <= k < 30}", statement,
+                    {.arguments = "a: f32[10, 30]; b: f32[30, 10]; c: f32[10, 10]"});
+    return shares_of_loops(infer_types(expand_subst(kernel)), {}, "k", {"j", "i"});
+  };
+  using Shares = std::array<double, 4>;
+  EXPECT_EQ(shares("c[i, j] = sum(k, a[i, k]*b[k, j])"), (Shares{0, 0, 0, 1}));
+  // a square of a's, which all j share, a product, and the sum
+  EXPECT_EQ(shares("c[i, j] = sum(k, a[i, k]**2*b[k, j])"), (Shares{0, 0, 1.0 / 3, 2.0 / 3}));
+  // of the two equal differences one is computed
+  EXPECT_EQ(shares("c[i, j] = sum(k, (b[k, j] - 1)*(b[k, j] - 1))"),
+            (Shares{0, 2.0 / 4, 0, 1.0 / 4}));
+  EXPECT_EQ(shares("c[i, j] = 3*b[0, j]"), (Shares{0, 0, 0, 1}));
+}
+
 }  // namespace
 }  // namespace rtcg::loopy::detail

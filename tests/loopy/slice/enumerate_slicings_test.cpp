@@ -570,5 +570,36 @@ TEST(SlicingStream, WritesShortSumsOutOnProcessors) {
   }
 }
 
+SlicingConstraints on_two_cores(IntegerValues parameters) {
+  SlicingConstraints constraints{.parameters = std::move(parameters)};
+  constraints.machine.is_cpu = true;
+  constraints.machine.multiprocessors = 2;
+  constraints.machine.clock_hz = 3e9;
+  constraints.machine.has_async_copies = false;
+  return constraints;
+}
+
+// lanes along columns would gather from rows
+TEST(SlicingStream, SpreadsSumsOverLanesOfProcessorsWhereRowsAreRead) {
+  const Kernel kernel =
+      make_kernel("{[i, j, d]: 0 <= i < n and 0 <= j < n and 0 <= d < 64}",
+                  "out[i, j] = sum(d, (x[i, d] - y[j, d])**2)", {.default_type = cgen::f32});
+  const std::string words = SlicingStream(kernel, on_two_cores({{"n", 2048}})).at(0).words;
+  EXPECT_NE(words.find("d: for l.0*"), std::string::npos) << words;
+  EXPECT_NE(words.find("ilp*"), std::string::npos) << words;
+}
+
+// what three results share is computed once
+TEST(SlicingStream, KeepsShortAxesOfResultsInTheLanesOfProcessors) {
+  const Kernel kernel = make_kernel(
+      "{[i, k, j]: 0 <= i, j < n and 0 <= k < 3}",
+      "a[i, k] = sum(j, rsqrt((x[j, 0] - x[i, 0])**2 + (x[j, 1] - x[i, 1])**2 + 0.1)*(x[j, k] - "
+      "x[i, k]))",
+      {.arguments = "x, a: [n, 3]", .default_type = cgen::f32});
+  const std::string words = SlicingStream(kernel, on_two_cores({{"n", 8192}})).at(0).words;
+  EXPECT_NE(words.find("k: g.0 ilp*3"), std::string::npos) << words;
+  EXPECT_NE(words.find("i: g.1 l.1*"), std::string::npos) << words;
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
