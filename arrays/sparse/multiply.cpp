@@ -145,18 +145,24 @@ RowLists lists_of(const AnySparseMatrix& a, const Extents& rows) {
   return {std::move(entries), row, number(a.value().count())};
 }
 
-/// The product as part of a kernel of expressions, which the matrix's rows suit in any case.
+}  // namespace
+
+namespace detail {
+
 Expression product_by_rows(const AnySparseMatrix& a, const AnyArray& x) {
   RowLists lists = lists_of(a, shape_of_product(a, x.shape()));
   lists.entries.suits_expressions = [](runtime::StreamRef) { return true; };
-  return detail::sparse_product(
-      std::make_shared<const detail::SparseEntries>(std::move(lists.entries)), lists.begin,
-      lists.end, x);
+  return sparse_product(std::make_shared<const SparseEntries>(std::move(lists.entries)),
+                        lists.begin, lists.end, x);
 }
+
+}  // namespace detail
+
+namespace {
 
 void multiply_by_rows(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                       const AnyArray& y) {
-  const Expression product = product_by_rows(a, x);
+  const Expression product = detail::product_by_rows(a, x);
   if (a.order().count() == 0) {
     detail::evaluate_in_kernel(stream, product, y);
     return;

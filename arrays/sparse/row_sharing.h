@@ -68,6 +68,11 @@ class KnownRows {
 ///
 /// @cost  of csr, coo and csc waits for the length of the longest row, once
 [[nodiscard]] bool suits_expressions(runtime::StreamRef stream, const AnySparseMatrix& a);
+/// The product as part of a kernel of expressions: a thread for each row, which adds in the order of
+/// its entries, whatever the other rows are.
+///
+/// @param a  in any format but coo and csc
+[[nodiscard]] Expression product_by_rows(const AnySparseMatrix& a, const AnyArray& x);
 /// How the product with the matrix, in compressed rows, is computed on the stream's device.
 ///
 /// @cost  waits the first time, on GPUs

@@ -8,6 +8,7 @@
 #include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/solve/conjugate_gradients.h"
+#include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/arrays/array_messages.h"
 #include "rtcg/distributed/arrays/reductions.h"
@@ -205,9 +206,10 @@ void DistributedMatrix::multiply_into(runtime::StreamRef stream, const AnyArray&
     y.assign(0);
     return;
   }
-  // a thread for each row, which adds in the order of the columns: kernels that share long rows
-  // choose how by the number of rows, and round another way on another number of ranks
-  arrays::detail::evaluate_in_kernel(stream, arrays::multiply(state.rows, state.needed), y);
+  // multiply() would choose how threads share rows by the rows that there are, and round another
+  // way on another number of ranks
+  arrays::detail::evaluate_in_kernel(stream,
+                                     arrays::detail::product_by_rows(state.rows, state.needed), y);
 }
 
 arrays::LinearOperator DistributedMatrix::linear_operator() const {
