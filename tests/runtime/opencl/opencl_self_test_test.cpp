@@ -102,6 +102,9 @@ TEST_F(OpenClSelfTest, RefusesADeviceThatWasFoundWrong) {
     const ProcessResult result =
         testing::run_again("OpenClSelfTest.RefusesADeviceThatWasFoundWrong",
                            {"RTCG_TEST_FOUND_WRONG=1", "RTCG_CACHE_DIR=" + scratch.path()});
+    if (result.output.find("[  SKIPPED ] 1 test") != std::string::npos) {
+      GTEST_SKIP() << "in a process that trusts nothing yet the device is refused anyway";
+    }
     EXPECT_EQ(result.exit_code, 0) << result.output;
     return;
   }
