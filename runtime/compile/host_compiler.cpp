@@ -203,15 +203,19 @@ void append(std::vector<std::string>& target, const std::vector<std::string>& mo
   target.insert(target.end(), more.begin(), more.end());
 }
 
-// clang does not learn from declarations that functions have variants for vectors. Those of glibc
-// are within 4 units in the last place; other libraries have none that it knows.
-std::vector<std::string> vector_function_flags(const std::vector<std::string>& command) {
-#if defined(__x86_64__) && defined(__GLIBC__)
+std::vector<std::string> flags_of_this_compiler(const std::vector<std::string>& command) {
   const bool is_clang = std::any_of(command.begin(), command.end(), [](const std::string& word) {
     std::error_code ignored;
     return fs::canonical(find_program(word), ignored).filename().string().rfind("clang", 0) == 0;
   });
-  return is_clang ? std::vector<std::string>{"-fveclib=libmvec"} : std::vector<std::string>{};
+  if (!is_clang) {
+    // gcc 12 does not end where it jams a loop around the maxima of lanes
+    return {"-fno-loop-unroll-and-jam"};
+  }
+  // clang does not learn from declarations that functions have variants for vectors. Those of glibc
+  // are within 4 units in the last place; other libraries have none that it knows.
+#if defined(__x86_64__) && defined(__GLIBC__)
+  return {"-fveclib=libmvec"};
 #else
   return {};
 #endif
@@ -250,7 +254,7 @@ std::vector<std::string> default_flags(const CompileRequest& request,
   // that may trap to the lanes of its branch, and mistake the lanes. Nor does anybody read errno,
   // for which a square root is a call and no instruction of vectors.
   flags.insert(flags.end(), {"-fopenmp", "-fPIC", "-fno-trapping-math", "-fno-math-errno"});
-  append(flags, vector_function_flags(command.words));
+  append(flags, flags_of_this_compiler(command.words));
   if (options.language == HostLanguage::cpp) {
     flags.push_back("-std=c++20");
   } else {

@@ -73,6 +73,32 @@ TEST(HostCompiler, TheBundledHeaderIsValidC99AndCpp) {
 }
 
 // A32: two objects that export one name.
+// Maxima of the rows of a matrix in lanes: with its unroll-and-jam gcc 12 is at work for minutes.
+TEST(HostCompiler, EndsWithMaximaOfLanes) {
+  const EnvironmentGuard limit("RTCG_COMPILE_SECONDS", "60");
+  const CompiledProgram program = compiler().compile(request_of(R"(
+void maxima(const float *restrict x, float *restrict top) {
+  _Alignas(64) float most[32];
+#pragma omp simd
+  for (int i = 0; i < 32; ++i) {
+    most[i] = -__builtin_inff();
+  }
+  for (int j = 0; j < 4096; ++j) {
+#pragma omp simd
+    for (int i = 0; i < 32; ++i) {
+      const float each = x[4096 * i + j];
+      most[i] = most[i] > each || each != each ? most[i] : each;
+    }
+  }
+#pragma omp simd
+  for (int i = 0; i < 32; ++i) {
+    top[i] = most[i];
+  }
+}
+)"));
+  EXPECT_FALSE(program.binary.empty());
+}
+
 TEST(HostCompiler, KeepsEqualNamesOfTwoObjectsApart) {
   const SharedObject one(
       compiler().compile(request_of("const char *greet(void) { return \"one\"; }")).binary);
@@ -349,7 +375,8 @@ TEST(HostCompiler, CompilesByTinyC) {
     GTEST_SKIP() << "no tcc: install the package of that name";
   }
   const EnvironmentGuard chosen("RTCG_CC", "tcc");
-  CompileRequest request = request_of("#include <math.h>\ndouble f(void) { return hypot(3, 4); }\n");
+  CompileRequest request =
+      request_of("#include <math.h>\ndouble f(void) { return hypot(3, 4); }\n");
   EXPECT_EQ(SharedObject(compiler().compile(request).binary).symbol_as<double (*)()>("f")(), 5);
   request.target = "x86-64";
   EXPECT_ERROR("runtime.host_compiler.one_target", compiler().compile(request));
