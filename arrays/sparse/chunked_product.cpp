@@ -13,6 +13,7 @@
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 
@@ -84,17 +85,6 @@ loopy::KernelOptions options_of(DType dtype, const char* name, const char* other
   return options;
 }
 
-std::vector<loopy::NamedArgument> arguments_of(runtime::StreamRef stream, const AnySparseMatrix& a,
-                                               const AnyArray& x, const AnyArray& y) {
-  return {loop_argument("value", a.value(), stream),
-          loop_argument("x", x, stream),
-          loop_argument("y", y, stream),
-          loop_argument("first", a.first(), stream),
-          loop_argument("column", a.column(), stream),
-          loopy::arg("n", a.rows()),
-          loopy::arg("nz", a.entries())};
-}
-
 }  // namespace
 
 std::optional<ChunkShape> chunk_shape(std::int64_t rows, std::int64_t entries, std::int64_t longest,
@@ -154,7 +144,7 @@ loopy::Kernel chunked_product_and_dot_kernel(DType dtype, const ChunkShape& shap
 void multiply_by_chunks(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                         const AnyArray& y, const ChunkShape& shape) {
   static auto& known = *new KnownExecutors<std::pair<DType, ChunkShape>>;
-  std::vector<loopy::NamedArgument> arguments = arguments_of(stream, a, x, y);
+  std::vector<loopy::NamedArgument> arguments = product_arguments(stream, a, x, y);
   arguments.push_back(loopy::arg("m", a.columns()));
   known.of(stream.device(), {a.dtype(), shape},
            [&] { return chunked_product_kernel(a.dtype(), shape); })(stream, arguments);
@@ -165,7 +155,7 @@ void multiply_by_chunks_and_dot(runtime::StreamRef stream, const AnySparseMatrix
                                 const ChunkShape& shape) {
   static auto& known = *new KnownExecutors<std::tuple<DType, ChunkShape, std::int64_t>>;
   const std::int64_t blocks = blocks_at_once(stream.device());
-  std::vector<loopy::NamedArgument> arguments = arguments_of(stream, a, x, y);
+  std::vector<loopy::NamedArgument> arguments = product_arguments(stream, a, x, y);
   arguments.push_back(loop_argument("product", product, stream));
   known.of(stream.device(), {a.dtype(), shape, blocks}, [&] {
     return chunked_product_and_dot_kernel(a.dtype(), shape, blocks);

@@ -28,19 +28,19 @@ int threads_of_row(runtime::Device device, const AnySparseMatrix& a) {
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(half, 1, 32))));
 }
 
-std::vector<loopy::NamedArgument> arguments_of(runtime::StreamRef stream, const AnySparseMatrix& a,
-                                               const AnyArray& x, const AnyArray& y) {
+}  // namespace
+
+std::vector<loopy::NamedArgument> product_arguments(runtime::StreamRef stream,
+                                                    const AnySparseMatrix& a, const AnyArray& x,
+                                                    const AnyArray& y) {
   return {loop_argument("value", a.value(), stream),
           loop_argument("x", x, stream),
           loop_argument("y", y, stream),
           loop_argument("first", a.first(), stream),
           loop_argument("column", a.column(), stream),
           loopy::arg("n", a.rows()),
-          loopy::arg("m", a.columns()),
           loopy::arg("nz", a.entries())};
 }
-
-}  // namespace
 
 loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row) {
   loopy::KernelOptions options;
@@ -109,7 +109,8 @@ void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, cons
   const RowTiles& tiles = a.known_rows().tiles(stream, a.first(), a.entries());
   const AnyArray carried(a.dtype(), Extents{tile_count(a.rows(), a.entries())}, stream);
   const int threads = threads_of_row(stream.device(), a);
-  std::vector<loopy::NamedArgument> arguments = arguments_of(stream, a, x, y);
+  std::vector<loopy::NamedArgument> arguments = product_arguments(stream, a, x, y);
+  arguments.push_back(loopy::arg("m", a.columns()));
   arguments.push_back(loop_argument("carried", carried, stream));
   arguments.push_back(loop_argument("row_of", tiles.row, stream));
   arguments.push_back(loopy::arg("tiles", carried.count()));

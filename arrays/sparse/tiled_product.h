@@ -1,12 +1,15 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <vector>
+
 #include "rtcg/arrays/sparse/row_sharing.h"
 
 // Products of a sparse matrix whose blocks share rows and entries evenly.
 
 namespace rtcg::loopy {
 struct Kernel;
+struct NamedArgument;
 }  // namespace rtcg::loopy
 
 namespace rtcg::arrays::detail {
@@ -17,6 +20,12 @@ inline constexpr std::int64_t tile_items = 2048;
 [[nodiscard]] constexpr std::int64_t tile_count(std::int64_t rows, std::int64_t entries) {
   return (rows + entries + tile_items - 1) / tile_items;
 }
+
+/// The matrix in compressed rows, x, y, and the counts of rows and entries, as kernels name them.
+[[nodiscard]] std::vector<loopy::NamedArgument> product_arguments(runtime::StreamRef stream,
+                                                                  const AnySparseMatrix& a,
+                                                                  const AnyArray& x,
+                                                                  const AnyArray& y);
 
 /// y = A x, in the same order of additions each time. x and y are contiguous vectors.
 ///
