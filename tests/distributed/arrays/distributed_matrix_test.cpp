@@ -44,7 +44,8 @@ std::vector<float> product_on(const std::vector<runtime::Device>& devices, std::
     const arrays::StreamScope scope(stream);
     const DistributedMatrix a = scattered_entries(group, size);
     const DistributedArray x(group, DType::f32, {size});
-    x.assign(arrays::sin(0.1 * arrays::Expression(x.places())));
+    // no function: its last bits depend on where a vector of the processor begins
+    x.assign(1 / (1 + 0.1 * arrays::Expression(x.places())));
     const DistributedArray y(group, DType::f32, {size});
     a.multiply_into(stream, x.local(), y.local());
     a.multiply_into(stream, y.local(), x.local());  // the memory for products is used again
@@ -72,7 +73,7 @@ TEST(DistributedMatrix, ProductsAreThoseOfPlainLoops) {
   const int size = 701;
   std::vector<double> x(size);
   for (int i = 0; i < size; ++i) {
-    x[static_cast<std::size_t>(i)] = std::sin(0.1 * i);
+    x[static_cast<std::size_t>(i)] = 1 / (1 + 0.1 * i);
   }
   for (int turn = 0; turn < 2; ++turn) {
     std::vector<double> y(size, 0);
@@ -116,7 +117,7 @@ Solved solve_on(const std::vector<runtime::Device>& devices, int side, bool has_
     const arrays::StreamScope scope(stream);
     const DistributedMatrix a = poisson<double>(group, side);
     const DistributedArray b(group, DType::f64, {a.blocks().length()});
-    b.assign(arrays::cos(0.01 * arrays::Expression(b.places())));
+    b.assign(1 / (1 + 0.01 * arrays::Expression(b.places())));
     arrays::SolveOptions options{.tolerance = 1e-9};
     if (has_diagonal) {
       options.preconditioner = arrays::Preconditioner::of_diagonal(1 / (2 + a.diagonal()));
@@ -162,7 +163,7 @@ TEST(DistributedSolver, FindsTheSolutionOfOneDevice) {
                    : found.x[static_cast<std::size_t>(j * side + i)];
       };
       const double image = 4 * at(x, y) - at(x - 1, y) - at(x + 1, y) - at(x, y - 1) - at(x, y + 1);
-      EXPECT_NEAR(image, std::cos(0.01 * (y * side + x)), 1e-7);
+      EXPECT_NEAR(image, 1 / (1 + 0.01 * (y * side + x)), 1e-7);
     }
   }
 }

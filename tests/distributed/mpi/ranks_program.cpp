@@ -69,7 +69,8 @@ void run_solver(const Group& group) {
   const arrays::StreamScope scope(stream);
   const DistributedMatrix a = testing::poisson<double>(group, 8);
   const DistributedArray b(group, a.dtype(), {a.blocks().length()});
-  b.assign(arrays::cos(0.01 * arrays::Expression(b.places())));
+  // no function: its last bits depend on where a vector of the processor begins
+  b.assign(1.0 / (1.0 + 0.01 * arrays::Expression(b.places())));
   const arrays::Solution found = conjugate_gradients(a, b, {.tolerance = 1e-9});
   const DistributedArray x(group, a.dtype(), b.shape());
   x.assign(found.x);
