@@ -262,8 +262,46 @@ std::vector<std::string> Realizer::block_inames(const Reduction& reduction,
   return found;
 }
 
+bool Realizer::is_set_within(const std::string& iname, const NameSet& names) const {
+  const auto sets_any = [&](const Instruction& each) {
+    if (each.within_inames.count(iname) == 0) {
+      return false;
+    }
+    const NameSet written = written_variables(each);
+    return std::any_of(written.begin(), written.end(),
+                       [&](const std::string& name) { return names.count(name) != 0; });
+  };
+  return std::any_of(described_.begin(), described_.end(), sets_any) ||
+         std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(), sets_any);
+}
+
+Instruction Realizer::without_idle_lanes(const Reduction& reduction,
+                                         const Instruction& around) const {
+  NameSet used;
+  const auto add_names = [&](const Expr& expr) {
+    used.merge(free_names(expr));
+    used.merge(accessed_arrays(expr));
+    used.merge(reduction_inames(expr));
+  };
+  add_names(Expr(reduction));
+  std::for_each(branches_.begin(), branches_.end(), add_names);
+  std::for_each(around.predicates.begin(), around.predicates.end(), add_names);
+  NameSet inames = used;
+  std::erase_if(inames, [&](const std::string& each) { return !is_iname(kernel_, each); });
+  inames = with_parent_inames(kernel_, inames);
+  for (const std::string& bound : constraints_of(kernel_, inames).names()) {
+    used.insert(bound);  // perhaps computed
+  }
+  Instruction result = around;
+  std::erase_if(result.within_inames, [&](const std::string& each) {
+    return tag_of(kernel_, each).is_lane() && inames.count(each) == 0 && !is_set_within(each, used);
+  });
+  return result;
+}
+
 std::vector<Expr> Realizer::realize_reduction(const Reduction& reduction,
-                                              const Instruction& around) {
+                                              const Instruction& statement) {
+  const Instruction around = without_idle_lanes(reduction, statement);
   const std::vector<std::string> axes = block_inames(reduction, around);
   const ReductionOperation operation(kernel_, reduction, types_of_targets(kernel_, reduction));
   NameSet within = around.within_inames;

@@ -45,7 +45,13 @@ class Realizer {
   Expr realize_under(const Expr& condition, const Expr& expr, const Instruction& around);
   /// The statement `around`, run only where the branches around the present expression are taken.
   [[nodiscard]] Instruction guarded(const Instruction& around) const;
-  std::vector<Expr> realize_reduction(const Reduction& reduction, const Instruction& around);
+  std::vector<Expr> realize_reduction(const Reduction& reduction, const Instruction& statement);
+  /// The statement without the lanes around it on which the reduction does not depend: its value is
+  /// computed once for all of them.
+  [[nodiscard]] Instruction without_idle_lanes(const Reduction& reduction,
+                                               const Instruction& around) const;
+  /// Whether a statement within the iname writes one of the variables.
+  [[nodiscard]] bool is_set_within(const std::string& iname, const NameSet& names) const;
   /// The inames of the reduction that are axes of the block, by their numbers.
   [[nodiscard]] std::vector<std::string> block_inames(const Reduction& reduction,
                                                       const Instruction& around) const;
