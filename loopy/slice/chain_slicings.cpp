@@ -65,9 +65,8 @@ struct Nest {
   std::string name{};  ///< one of them, around the first statement if there is one
   Kernel kernel{};     ///< the nest alone
   SourcePtr slicings{};
-  std::vector<std::size_t> places{};  ///< of its slicings that are combined
-  std::vector<bool> adds_launches{};  ///< of each of these
-  std::vector<bool> has_fetches{};
+  std::vector<std::size_t> places{};    ///< of its slicings that are combined
+  std::vector<bool> adds_launches{};    ///< of each of these
   std::vector<std::string> left_out{};  ///< as SlicingSource::left_out
   double runs = 1;                      ///< iterations of the loops of the host around it
   /// Numbers of groups of reads in the kernel, by array and number in the nest.
@@ -290,9 +289,6 @@ BlockShape block_shape(const Slicing& slicing) {
 struct Chain {
   std::array<std::uint16_t, most_nests> places{};
   std::uint16_t apart = 0;  ///< a bit for each nest that begins a launch of its own
-  // after launches that add up reductions of the grid the generator does not order copies
-  bool adds_launches = false;
-  bool has_fetches = false;
   float seconds = 0;
 };
 
@@ -646,7 +642,6 @@ class ChainSource final : public SlicingSource {
     nests_[nest].slicings = std::make_shared<PlainSource>();
     nests_[nest].places = {0};
     nests_[nest].adds_launches = {false};
-    nests_[nest].has_fetches = {false};
   }
   void leave_all_but_longest(const LaunchGroup& group) {
     const auto seconds = [&](std::size_t nest) {
@@ -716,11 +711,6 @@ class ChainSource final : public SlicingSource {
             continue;
           }
           for (Chain chain : shorter) {
-            if (chain.adds_launches && nest.has_fetches[k]) {
-              continue;
-            }
-            chain.adds_launches = chain.adds_launches || nest.adds_launches[k];
-            chain.has_fetches = chain.has_fetches || nest.has_fetches[k];
             chain.places.at(group.nests[n]) = static_cast<std::uint16_t>(k);
             const double saved = n != 0 && apart == 0 ? nest.runs * gpu::launch_seconds : 0;
             chain.seconds += static_cast<float>(nest.seconds(nest.places[k]) - saved);
@@ -743,12 +733,7 @@ class ChainSource final : public SlicingSource {
       std::vector<Chain> longer;
       for (const Chain& before : chains_) {
         for (std::size_t k = 0; k < std::min(most, group.chains.size()); ++k) {
-          if (before.adds_launches && group.chains[k].has_fetches) {
-            continue;
-          }
           Chain chain = before;
-          chain.adds_launches = chain.adds_launches || group.chains[k].adds_launches;
-          chain.has_fetches = chain.has_fetches || group.chains[k].has_fetches;
           for (const std::size_t nest : group.nests) {
             chain.places.at(nest) = group.chains[k].places.at(nest);
           }
@@ -888,7 +873,6 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
         nest.places.push_back(i);
         adding += adds_launch ? 1 : 0;
         nest.adds_launches.push_back(adds_launch);
-        nest.has_fetches.push_back(!slicing.fetches.empty());
         has_any = has_any || !(slicing == Slicing());
       }
     }

@@ -5,6 +5,7 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
@@ -303,6 +304,21 @@ TEST(GridReductions, ByTheLastBlockRunAgainAndAgain) {
     stream.synchronize();
     EXPECT_EQ(s.host_span()[0], 4000.0);
   }
+}
+
+TEST(GridReductions, AreFollowedByTilesThatRunAhead) {
+  KernelOptions options;
+  options.default_type = cgen::f64;
+  const Kernel kernel =
+      make_kernel("{[c, r]: 0 <= c < 5 and 0 <= r < 6} {[p, q, k]: 0 <= p <= q < 5 and 0 <= k < 6}",
+                  "mean[c] = sum(r, x[r, c])/6\n"
+                  "... gbarrier\n"
+                  "s[p, q] = sum(k, x[k, p]*x[k, q])/mean[q]",
+                  options);
+  const std::string words =
+      "c: g.0 l.0*4; r: g.1 for*2 l.1*2; q: g.0 l.0*4; p: g.1 ilp*2; k: for for*4; "
+      "fetch x#2 stages 2; fetch x#3 stages 2; last r";
+  expect_same_everywhere(apply(kernel, parse_slicing(words)), kernel, {}, {});
 }
 
 TEST(GridReductions, RefuseToTearValuesFromTheirIteration) {

@@ -101,6 +101,29 @@ TEST(ChainSlicings, BeginALaunchBeforeANestThatReadsTheOneBefore) {
   EXPECT_EQ(generate(apply(kernel, first), Target::cuda).launches.size(), 2U);
 }
 
+// Columns without their mean, then products of these: the first launch has few threads unless
+// blocks share its sums, and the second one copies tiles of what it reads.
+TEST(ChainSlicings, CopyTilesAfterALaunchThatAddsUpSharedSums) {
+  const Kernel kernel = make_kernel(
+      "{[c, r]: 0 <= c < 600 and 0 <= r < 700} {[p, q, k]: 0 <= p <= q < 600 and 0 <= k < 700}",
+      "mean[c] = sum(r, x[r, c])/700\n"
+      "... gbarrier\n"
+      "<> t = sum(k, (x[k, p] - mean[p])*(x[k, q] - mean[q]))\n"
+      "s[p, q] = t\n"
+      "s[q, p] = t  {if=p < q}",
+      {.arguments = "x: f32[700, 600]; mean: f32[600]; s: f32[600, 600]"});
+  const SlicingStream stream(kernel, few_threads(128, 128));
+  const Slicing first = stream.at(0).slicing;
+  for (const std::string iname : {"c", "r", "p", "q"}) {
+    const auto sliced = std::find_if(first.inames.begin(), first.inames.end(),
+                                     [&](const auto& each) { return each.iname == iname; });
+    ASSERT_NE(sliced, first.inames.end()) << to_string(first);
+    EXPECT_EQ(sliced->factors.front().axis.kind, AxisKind::grid) << to_string(first);
+  }
+  EXPECT_FALSE(first.fetches.empty()) << to_string(first);
+  EXPECT_GE(generate(apply(kernel, first), Target::cuda).launches.size(), 2U);
+}
+
 TEST(ChainSlicings, NumberReadsAsTheKernelDoes) {
   const Kernel kernel = transposed_after_product();
   const SlicingStream stream(kernel, few_threads(64, 64));
