@@ -225,6 +225,16 @@ struct NumberValue {
   std::complex<double> value{};
 };
 
+/// Consecutive entries of a sparse matrix whose columns have 16 bits: entry e is in column
+/// base[e/entries*windows + column[e]/width] + column[e]%width, where width is 2**16/windows.
+struct ColumnPackets {
+  int entries = 0;  ///< of a packet, a power of two; 0: there are none, each column is whole
+  int windows = 1;  ///< of a packet, a power of two: each has a base
+
+  [[nodiscard]] constexpr int width() const noexcept { return 0x10000 / windows; }
+  friend auto operator<=>(const ColumnPackets&, const ColumnPackets&) = default;
+};
+
 /// The entries of a sparse matrix, as kernels of expressions read them, and how its products run
 /// alone. Element i of a product A x is the sum over e = begin, begin + step, ... below end, where
 /// `begin` and `end` are the first two operands of the node, integers of one type with the shape
@@ -233,6 +243,7 @@ struct NumberValue {
 struct SparseEntries {
   enum class Columns : std::uint8_t {
     listed,     ///< value[e]*x[column[e]]
+    packets,    ///< the same, with columns as ColumnPackets says
     with_gaps,  ///< the same, and nothing where column[e] is negative
     diagonals,  ///< value[e]*x[begin + column[d]] of the d-th e; nothing where there is no such x
     blocks,     ///< value[e + c]*x[block*column[e/block**2] + c] for 0 <= c < block
@@ -242,6 +253,8 @@ struct SparseEntries {
   AnyArray column;  ///< integers, the same
   std::int64_t step = 1;
   int block = 1;
+  ColumnPackets packets{};
+  std::optional<AnyArray> base{};  ///< of packets
 
   /// Whether a kernel of an expression computes products as fast as a kernel of their own does.
   std::function<bool(runtime::StreamRef)> suits_expressions{};

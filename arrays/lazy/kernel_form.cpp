@@ -46,7 +46,9 @@ std::uint64_t hash_of(const KernelForm& form) noexcept {
     hash.add(static_cast<std::uint64_t>(product.columns) << 40 |
              static_cast<std::uint64_t>(product.block) << 32 | product.value);
     hash.add(static_cast<std::uint64_t>(product.column) << 32 | product.x);
-    for (const auto& number : {product.entry_step, product.x_step, product.x_count}) {
+    hash.add(static_cast<std::uint64_t>(product.packets.entries) << 32 |
+             static_cast<std::uint32_t>(product.packets.windows));
+    for (const auto& number : {product.base, product.entry_step, product.x_step, product.x_count}) {
       hash.add(number ? *number + 1U : 0U);
     }
   }

@@ -1,6 +1,7 @@
 #include "rtcg/arrays/lazy/lower_steps.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -185,9 +186,11 @@ class ProductRow {
       column = row + column;
     } else if (product_.columns == Columns::blocks) {
       column = column * index_literal(product_.block, index);
+    } else if (product_.columns == Columns::packets) {
+      column = in_packet(index, entry, column, loop);
     }
     column = loop.add(cgen::declare(cgen::const_(index), name_ + "_column", column));
-    if (product_.columns == Columns::listed) {
+    if (product_.columns == Columns::listed || product_.columns == Columns::packets) {
       add_term(entry, column, total, loop);
     } else if (product_.columns == Columns::blocks) {
       for (int c = 0; c < product_.block; ++c) {
@@ -202,6 +205,25 @@ class ProductRow {
       loop << if_(has_column,
                   [&](cgen::BlockBuilder& inner) { add_term(entry, column, total, inner); });
     }
+  }
+
+  /// @param code  what `column` has of the entry
+  Expr in_packet(const cgen::Type& index, const Expr& entry, const Expr& code,
+                 cgen::BlockBuilder& loop) {
+    const ColumnPackets& packets = product_.packets;
+    const auto log = [&](int number) {
+      return index_literal(std::countr_zero(static_cast<unsigned>(number)), index);
+    };
+    const auto base = [&](const Expr& which) {
+      return cgen::cast(index, place_.load_further(*product_.base, 0, which));
+    };
+    const Expr packet = entry >> log(packets.entries);
+    if (packets.windows == 1) {
+      return base(packet) + code;
+    }
+    const Expr named = loop.add(cgen::declare(cgen::const_(index), name_ + "_code", code));
+    return base(packet * index_literal(packets.windows, index) + (named >> log(packets.width()))) +
+           (named & index_literal(packets.width() - 1, index));
   }
 
   void add_term(const Expr& entry, const Expr& column, const Value& total,

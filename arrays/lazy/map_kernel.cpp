@@ -143,7 +143,7 @@ bool is_gathered(const KernelForm& form, std::size_t leaf) {
                        return step.op == Op::gather && step.operands[0] == leaf;
                      }) ||
          std::any_of(form.products.begin(), form.products.end(), [leaf](const TapeProduct& each) {
-           return each.value == leaf || each.column == leaf || each.x == leaf;
+           return each.value == leaf || each.column == leaf || each.base == leaf || each.x == leaf;
          });
 }
 

@@ -215,9 +215,12 @@ class TapeBuilder {
     Layout rows = x.layout();
     rows.shape[0] = 1;
     rows.strides[0] = 0;
-    TapeProduct result{entries.columns, entries.block};
+    TapeProduct result{entries.columns, entries.block, entries.packets};
     result.value = leaf(first_of(entries.value), true);
     result.column = leaf(first_of(entries.column), true);
+    if (entries.base) {
+      result.base = leaf(first_of(*entries.base), true);
+    }
     result.x = leaf(x.view(rows), true);
     if (entries.step != 1) {
       result.entry_step = length(entries.step);

@@ -32,8 +32,10 @@ struct TapeNumber {
 struct TapeProduct {
   SparseEntries::Columns columns = SparseEntries::Columns::listed;
   int block = 1;
+  ColumnPackets packets{};
   std::uint32_t value = 0;  ///< leaves: they begin at the first element and step along no axis
   std::uint32_t column = 0;
+  std::optional<std::uint32_t> base{};
   std::uint32_t x = 0;                        ///< a leaf with the step 0 along the rows
   std::optional<std::uint32_t> entry_step{};  ///< numbers of i64; 1 if there is none
   std::optional<std::uint32_t> x_step{};

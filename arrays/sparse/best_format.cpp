@@ -13,6 +13,7 @@
 #include "rtcg/arrays/scan/runs.h"
 #include "rtcg/arrays/sort/histogram.h"
 #include "rtcg/arrays/sort/sort.h"
+#include "rtcg/arrays/sparse/packets.h"
 #include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/arrays/sparse/triplets.h"
 #include "rtcg/cgen/support/error.h"
@@ -40,6 +41,13 @@ std::vector<Candidate> candidates_of(const AnySparseMatrix& a) {
   constexpr double index = 4;
   std::vector<Candidate> result = {
       {{}, 1, number + index + index * static_cast<double>(rows) / entries}};
+  constexpr double short_index = 2;
+  const FormatOptions plain;
+  if (const auto packets = detail::fitting_packets(a, plain.packet)) {
+    const double of_bases = index * packets->windows / plain.packet;
+    result.push_back(
+        {{SparseFormat::packets, plain}, 1, result[0].bytes - index + short_index + of_bases});
+  }
   const auto add = [&](SparseFormat format, const FormatOptions& options, double stored_numbers,
                        double index_bytes) {
     const double stored = stored_numbers / entries;

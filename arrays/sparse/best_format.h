@@ -22,11 +22,12 @@ struct FormatSearch {
 ///
 /// A class has the device, the element type, and, within a factor of two, the numbers of rows, of
 /// entries and of entries of the longest row; and it is told apart how well the matrix fits
-/// diagonals, blocks, and rows of equal length, in its slices and altogether. What is measured is
-/// known until the program ends.
+/// diagonals, blocks, packets, and rows of equal length, in its slices and altogether. What is
+/// measured is known until the program ends.
 ///
-/// @cost  counts rows, diagonals and blocks on the device, which sorts the entries by their blocks;
-///        waits. `measures` converts the matrix several times, and compiles
+/// @cost  counts rows, diagonals and blocks on the device, which sorts the entries by their blocks,
+///        and by their packets if these have several windows; waits. `measures` converts the matrix
+///        several times, and compiles
 [[nodiscard]] FormatChoice best_format(const AnySparseMatrix& a, const FormatSearch& search = {});
 /// What best_format() gives for matrices of this class from now on.
 void remember_format(const AnySparseMatrix& a, const FormatChoice& choice);

@@ -13,6 +13,7 @@
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/arrays/sparse/packets.h"
 #include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
@@ -49,25 +50,26 @@ std::string over_rows(const std::string& iname, const ChunkShape& shape) {
 }
 
 /// @param chunk  its number, in terms of inames `around`
-ChunkText text_of_chunks(const ChunkShape& shape, const std::string& chunk,
-                         const std::string& around) {
+ChunkText text_of_chunks(const ChunkShape& shape, const ColumnPackets& packets,
+                         const std::string& chunk, const std::string& around) {
   ChunkText text;
   text.domains = fmt::format(
       "{{[h]: 0 <= h < {0}}} {{[t]: 0 <= t < {1} and {1}*({2}) + t < n}} "
       "{{[k]: 0 <= k < length}} ",
       shape.rows * shape.longest, shape.rows, chunk);
-  text.statements = fmt::format(R"(
+  text.statements =
+      rule_of_columns(packets) + fmt::format(R"(
       <> products[{0}]
       <i32> row = {1}*({2}) {{id=row, inames={3}}}
       <i32> entry = first[row] {{id=entry, inames={3}, dep=row}}
       <i32> entries = first[min(row + {1}, n)] - entry {{id=entries, inames={3}, dep=row:entry}}
-      products[h] = value[entry + h]*x[column[entry + h]] {{id=products, dep=entry:entries, if=h < entries}}
+      products[h] = value[entry + h]*x[column_of(entry + h)] {{id=products, dep=entry:entries, if=h < entries}}
       <i32> begin = first[row + t] - entry {{id=begin, dep=row:entry}}
       <i32> length = first[row + t + 1] - entry - begin {{id=length, dep=begin}}
       <> total = sum(k, products[begin + k]) {{id=total, dep=begin:length:products}}
       y[{1}*({2}) + t] = total {{id=image, dep=total}}
       )",
-                                shape.rows * shape.longest, shape.rows, chunk, around);
+                                             shape.rows * shape.longest, shape.rows, chunk, around);
   text.recipe = over_threads("h", shape) + over_rows("t", shape);
   if (threads_of_row(shape) > 1) {
     text.recipe += fmt::format("split_iname(k, {}, inner_tag=l.0)\n", threads_of_row(shape));
@@ -75,12 +77,13 @@ ChunkText text_of_chunks(const ChunkShape& shape, const std::string& chunk,
   return text;
 }
 
-loopy::KernelOptions options_of(DType dtype, const char* name, const char* others) {
+loopy::KernelOptions options_of(DType dtype, const ColumnPackets& packets, const char* name,
+                                const char* others) {
   loopy::KernelOptions options;
   options.name = name;
   options.default_type = loop_type(dtype);
-  options.arguments = fmt::format(
-      "value: [nz]; y: [n]; first: i32[n + 1]; column: i32[nz]; n, nz: i32; {}", others);
+  options.arguments = fmt::format("value: [nz]; y: [n]; first: i32[n + 1]; {}; n, nz: i32; {}",
+                                  arguments_of_columns(packets), others);
   options.assumptions = "n >= 1 and nz >= 1";
   return options;
 }
@@ -107,19 +110,20 @@ std::optional<ChunkShape> chunk_shape(std::int64_t rows, std::int64_t entries, s
                     length};
 }
 
-loopy::Kernel chunked_product_kernel(DType dtype, const ChunkShape& shape) {
-  const ChunkText text = text_of_chunks(shape, "b", "b");
+loopy::Kernel chunked_product_kernel(DType dtype, const ChunkShape& shape,
+                                     const ColumnPackets& packets) {
+  const ChunkText text = text_of_chunks(shape, packets, "b", "b");
   return loopy::apply_recipe(
       loopy::make_kernel(fmt::format("{{[b]: 0 <= b and {}*b < n}} {}", shape.rows, text.domains),
                          text.statements,
-                         options_of(dtype, "sparse_product_by_chunks", "x: [m]; m: i32")),
+                         options_of(dtype, packets, "sparse_product_by_chunks", "x: [m]; m: i32")),
       "tag_inames(b:g.0)\n" + text.recipe);
 }
 
 loopy::Kernel chunked_product_and_dot_kernel(DType dtype, const ChunkShape& shape,
-                                             std::int64_t blocks) {
+                                             std::int64_t blocks, const ColumnPackets& packets) {
   const std::string chunk = fmt::format("{}*c + b", blocks);
-  const ChunkText text = text_of_chunks(shape, chunk, "b:c");
+  const ChunkText text = text_of_chunks(shape, packets, chunk, "b:c");
   return loopy::apply_recipe(
       loopy::make_kernel(
           fmt::format("{{[b, c]: 0 <= b < {0} and 0 <= c and {1}*({2}) < n}} {3}"
@@ -136,29 +140,32 @@ loopy::Kernel chunked_product_and_dot_kernel(DType dtype, const ChunkShape& shap
       product[0] = sum(e, parts[e]) {{dep=all}}
       )",
                                         blocks, shape.rows, chunk, name(dtype)),
-          options_of(dtype, "sparse_product_and_dot_by_chunks", "x: [n]; product: [1]")),
+          options_of(dtype, packets, "sparse_product_and_dot_by_chunks", "x: [n]; product: [1]")),
       "set_temporary_address_space([parts], global)\ntag_inames(b:g.0)\n" + text.recipe +
           over_rows("z", shape) + over_rows("s", shape) + over_threads("e", shape));
 }
 
 void multiply_by_chunks(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                         const AnyArray& y, const ChunkShape& shape) {
-  static auto& known = *new KnownExecutors<std::pair<DType, ChunkShape>>;
+  static auto& known = *new KnownExecutors<std::tuple<DType, ChunkShape, ColumnPackets>>;
   std::vector<loopy::NamedArgument> arguments = product_arguments(stream, a, x, y);
   arguments.push_back(loopy::arg("m", a.columns()));
-  known.of(stream.device(), {a.dtype(), shape},
-           [&] { return chunked_product_kernel(a.dtype(), shape); })(stream, arguments);
+  const ColumnPackets packets = packets_of(a);
+  known.of(stream.device(), {a.dtype(), shape, packets},
+           [&] { return chunked_product_kernel(a.dtype(), shape, packets); })(stream, arguments);
 }
 
 void multiply_by_chunks_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a,
                                 const AnyArray& x, const AnyArray& y, const AnyArray& product,
                                 const ChunkShape& shape) {
-  static auto& known = *new KnownExecutors<std::tuple<DType, ChunkShape, std::int64_t>>;
+  static auto& known =
+      *new KnownExecutors<std::tuple<DType, ChunkShape, std::int64_t, ColumnPackets>>;
   const std::int64_t blocks = blocks_at_once(stream.device());
   std::vector<loopy::NamedArgument> arguments = product_arguments(stream, a, x, y);
   arguments.push_back(loop_argument("product", product, stream));
-  known.of(stream.device(), {a.dtype(), shape, blocks}, [&] {
-    return chunked_product_and_dot_kernel(a.dtype(), shape, blocks);
+  const ColumnPackets packets = packets_of(a);
+  known.of(stream.device(), {a.dtype(), shape, blocks, packets}, [&] {
+    return chunked_product_and_dot_kernel(a.dtype(), shape, blocks, packets);
   })(stream, arguments);
 }
 

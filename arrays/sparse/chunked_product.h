@@ -33,7 +33,7 @@ struct ChunkShape {
                                                     std::int64_t longest,
                                                     std::int64_t element_bytes);
 
-/// The same of a matrix in compressed rows. @cost  waits the first time
+/// The same of a matrix in compressed rows, csr or packets. @cost  waits the first time
 [[nodiscard]] std::optional<ChunkShape> chunk_shape(runtime::StreamRef stream,
                                                     const AnySparseMatrix& a);
 
@@ -49,10 +49,14 @@ void multiply_by_chunks_and_dot(runtime::StreamRef stream, const AnySparseMatrix
 
 /// A block for each chunk. Neighbouring threads read neighbouring entries and put their products
 /// into shared memory, where the threads of each row find them.
-[[nodiscard]] loopy::Kernel chunked_product_kernel(DType dtype, const ChunkShape& shape);
+///
+/// @param packets  of the matrix: see packets_of()
+[[nodiscard]] loopy::Kernel chunked_product_kernel(DType dtype, const ChunkShape& shape,
+                                                   const ColumnPackets& packets = {});
 /// The same, and x . y. So many blocks take the chunks in turns, add up what their rows contribute,
 /// and the last block adds up the blocks: at the end of a block it waits for what it has written.
 [[nodiscard]] loopy::Kernel chunked_product_and_dot_kernel(DType dtype, const ChunkShape& shape,
-                                                           std::int64_t blocks);
+                                                           std::int64_t blocks,
+                                                           const ColumnPackets& packets = {});
 
 }  // namespace rtcg::arrays::detail

@@ -12,6 +12,7 @@
 #include "rtcg/arrays/scan/runs.h"
 #include "rtcg/arrays/sort/search.h"
 #include "rtcg/arrays/sort/sort.h"
+#include "rtcg/arrays/sparse/packets.h"
 #include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
 #include "rtcg/arrays/sparse/triplets.h"
@@ -178,6 +179,28 @@ Parts to_bsr(const AnySparseMatrix& given, Parts parts) {
   return parts;
 }
 
+Parts to_packets(const AnySparseMatrix& a, Parts parts) {
+  const auto packets = detail::fitting_packets(a, parts.options.packet);
+  if (!packets) {
+    throw InvalidInput(
+        "arrays.sparse.spread",
+        fmt::format("columns of 16 bits do not tell apart those of {} consecutive "
+                    "entries of the matrix of {} x {}, which are in too many places: "
+                    "csr takes them",
+                    parts.options.packet, a.rows(), a.columns()));
+  }
+  detail::PackedColumns packed = detail::packed_columns(a, *packets);
+  parts.first = a.first();
+  parts.column = std::move(packed.column);
+  parts.base = std::move(packed.base);
+  parts.value = a.value();
+  return parts;
+}
+
+AnySparseMatrix csr_of_packets(const AnySparseMatrix& a) {
+  return {a.columns(), a.first(), detail::whole_columns(a), a.value()};
+}
+
 AnySparseMatrix csr_of_coo(const AnySparseMatrix& a) {
   return {a.columns(), begins_of_lists(a.first(), a.rows()), a.column(), a.value()};
 }
@@ -252,6 +275,12 @@ void check_options(SparseFormat format, const FormatOptions& options) {
   if (format == SparseFormat::bsr && (options.block < 2 || options.block > 16)) {
     refuse(fmt::format("{} rows are no block, which has 2 to 16,", options.block));
   }
+  if (format == SparseFormat::packets &&
+      (options.packet < 32 || options.packet > 65536 ||
+       !std::has_single_bit(static_cast<unsigned>(options.packet)))) {
+    refuse(fmt::format("{} entries are no packet, which has a power of two from 32 to 65536,",
+                       options.packet));
+  }
 }
 
 /// Whether options that count for the format are the same.
@@ -261,6 +290,8 @@ bool is_same(SparseFormat format, const FormatOptions& a, const FormatOptions& b
       return a.slice == b.slice && a.window == b.window;
     case SparseFormat::bsr:
       return a.block == b.block;
+    case SparseFormat::packets:
+      return a.packet == b.packet;
     default:
       return true;
   }
@@ -279,9 +310,10 @@ AnySparseMatrix AnySparseMatrix::in_format(SparseFormat format,
     const AnySparseMatrix csr = entries_ == 0
                                     ? AnySparseMatrix(columns_, zeros(DType::i32, {rows_ + 1}),
                                                       nothing_of(DType::i32), nothing_of(dtype()))
-                                : format_ == SparseFormat::coo ? csr_of_coo(*this)
-                                : format_ == SparseFormat::csc ? csr_of_csc(*this)
-                                                               : csr_of_padded(*this);
+                                : format_ == SparseFormat::coo     ? csr_of_coo(*this)
+                                : format_ == SparseFormat::csc     ? csr_of_csc(*this)
+                                : format_ == SparseFormat::packets ? csr_of_packets(*this)
+                                                                   : csr_of_padded(*this);
     return csr.in_format(format, options);
   }
   Parts parts = parts_like(*this, format, options);
@@ -304,6 +336,8 @@ AnySparseMatrix AnySparseMatrix::in_format(SparseFormat format,
       return AnySparseMatrix(to_dia(*this, std::move(parts)));
     case SparseFormat::bsr:
       return AnySparseMatrix(to_bsr(*this, std::move(parts)));
+    case SparseFormat::packets:
+      return AnySparseMatrix(to_packets(*this, std::move(parts)));
     case SparseFormat::csr:
       break;
   }

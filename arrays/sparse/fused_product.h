@@ -20,6 +20,9 @@ void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const
 ///
 /// A thread computes each row, or one after the other, and the last block adds up the blocks. For
 /// processors; GPUs take multiply_by_chunks_and_dot().
-[[nodiscard]] loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block);
+///
+/// @param packets  of the matrix: see packets_of()
+[[nodiscard]] loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block,
+                                                 const ColumnPackets& packets = {});
 
 }  // namespace rtcg::arrays::detail

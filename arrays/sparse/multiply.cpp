@@ -12,6 +12,7 @@
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/sparse/chunked_product.h"
+#include "rtcg/arrays/sparse/packets.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
 #include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/cgen/support/error.h"
@@ -20,40 +21,43 @@
 namespace rtcg::arrays {
 namespace {
 
-loopy::Kernel sparse_product(DType dtype, bool has_columns) {
-  const char* const bounds =
-      "<> begin = first[i] {id=begin}\n"
-      "<> end = first[i + 1] {id=end}\n";
+loopy::Kernel sparse_product(DType dtype, bool has_columns, const detail::ColumnPackets& packets) {
+  const std::string bounds = detail::rule_of_columns(packets) +
+                             "<> begin = first[i] {id=begin}\n"
+                             "<> end = first[i + 1] {id=end}\n";
   loopy::KernelOptions options;
   options.name = has_columns ? "sparse_times_dense" : "sparse_product";
   options.default_type = detail::loop_type(dtype);
   options.arguments = has_columns ? "value: [nz]; x: [m, w]; y: [n, w]; first: i32[n + 1]; "
-                                    "column: i32[nz]; n, m, nz, w: i32"
+                                    "n, m, nz, w: i32; "
                                   : "value: [nz]; x: [m]; y: [n]; first: i32[n + 1]; "
-                                    "column: i32[nz]; n, m, nz: i32";
+                                    "n, m, nz: i32; ";
+  options.arguments += detail::arguments_of_columns(packets);
   options.assumptions =
       has_columns ? "n >= 1 and m >= 1 and nz >= 1 and w >= 1" : "n >= 1 and m >= 1 and nz >= 1";
   return has_columns
              ? loopy::make_kernel(
                    "{[i, j]: 0 <= i < n and 0 <= j < w} {[k]: begin <= k < end}",
-                   fmt::format("{}y[i, j] = sum(k, value[k]*x[column[k], j]) {{dep=begin:end}}",
+                   fmt::format("{}y[i, j] = sum(k, value[k]*x[column_of(k), j]) {{dep=begin:end}}",
                                bounds),
                    options)
              : loopy::make_kernel(
                    "{[i]: 0 <= i < n} {[k]: begin <= k < end}",
-                   fmt::format("{}y[i] = sum(k, value[k]*x[column[k]]) {{dep=begin:end}}", bounds),
+                   fmt::format("{}y[i] = sum(k, value[k]*x[column_of(k)]) {{dep=begin:end}}",
+                               bounds),
                    options);
 }
 
 /// Made once for each element type.
-const detail::LoopCall& product_of(DType dtype, bool has_columns) {
-  using Key = std::tuple<DType, bool>;
+const detail::LoopCall& product_of(DType dtype, bool has_columns,
+                                   const detail::ColumnPackets& packets) {
+  using Key = std::tuple<DType, bool, detail::ColumnPackets>;
   static std::mutex mutex;
   static auto& known = *new std::map<Key, std::unique_ptr<const detail::LoopCall>>;
   const std::lock_guard lock(mutex);
-  auto& product = known[{dtype, has_columns}];
+  auto& product = known[{dtype, has_columns, packets}];
   if (!product) {
-    product = std::make_unique<const detail::LoopCall>(sparse_product(dtype, has_columns),
+    product = std::make_unique<const detail::LoopCall>(sparse_product(dtype, has_columns, packets),
                                                        detail::LoopWishes{});
   }
   return *product;
@@ -106,7 +110,12 @@ RowLists lists_of(const AnySparseMatrix& a, const Extents& rows) {
   using Columns = detail::SparseEntries::Columns;
   detail::SparseEntries entries{.value = a.value(), .column = a.column()};
   const bool is_wide = rows.size() == 2;
-  if (a.format() == SparseFormat::csr) {
+  if (a.format() == SparseFormat::csr || a.format() == SparseFormat::packets) {
+    if (a.format() == SparseFormat::packets) {
+      entries.columns = Columns::packets;
+      entries.packets = detail::packets_of(a);
+      entries.base = a.base();
+    }
     const auto at = [&](std::int64_t begin) -> Expression {
       const AnyArray places = a.first()(Slice{begin, begin + a.rows()});
       return is_wide ? places.expand_dims(-1) : places;
@@ -199,14 +208,17 @@ void multiply_in_rows(runtime::StreamRef stream, const AnySparseMatrix& a, const
   if (has_columns) {
     lengths["w"] = x.shape()[1];
   }
-  product_of(a.dtype(), has_columns)
-      .run(stream,
-           {{"value", a.value()},
-            {"x", x.contiguous()},
-            {"y", y},
-            {"first", a.first()},
-            {"column", a.column()}},
-           lengths);
+  std::vector<std::pair<std::string, AnyArray>> arrays = {{"value", a.value()},
+                                                          {"x", x.contiguous()},
+                                                          {"y", y},
+                                                          {"first", a.first()},
+                                                          {"column", a.column()}};
+  const detail::ColumnPackets packets = detail::packets_of(a);
+  if (packets.entries != 0) {
+    arrays.emplace_back("base", a.base());
+    lengths["bases"] = a.base().count();
+  }
+  product_of(a.dtype(), has_columns, packets).run(stream, arrays, lengths);
 }
 
 }  // namespace
@@ -244,7 +256,7 @@ void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& 
 namespace detail {
 
 const AnySparseMatrix* in_compressed_rows(const AnySparseMatrix& a) {
-  if (a.format() == SparseFormat::csr) {
+  if (a.format() == SparseFormat::csr || a.format() == SparseFormat::packets) {
     return &a;
   }
   if (a.format() == SparseFormat::coo || a.format() == SparseFormat::csc) {

@@ -68,8 +68,8 @@ class KnownRows {
 ///
 /// @cost  of csr, coo and csc waits for the length of the longest row, once
 [[nodiscard]] bool suits_expressions(runtime::StreamRef stream, const AnySparseMatrix& a);
-/// The product as part of a kernel of expressions: a thread for each row, which adds in the order of
-/// its entries, whatever the other rows are.
+/// The product as part of a kernel of expressions: a thread for each row, which adds in the order
+/// of its entries, whatever the other rows are.
 ///
 /// @param a  in any format but coo and csc
 [[nodiscard]] Expression product_by_rows(const AnySparseMatrix& a, const AnyArray& x);

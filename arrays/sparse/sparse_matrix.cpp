@@ -60,7 +60,8 @@ AnySparseMatrix::Parts parts_of_lists(SparseFormat format, std::int64_t others, 
 }  // namespace
 
 std::string_view name(SparseFormat format) {
-  constexpr std::string_view names[] = {"csr", "coo", "csc", "ell", "sell", "dia", "bsr"};
+  constexpr std::string_view names[] = {"csr",  "coo", "csc", "ell",
+                                        "sell", "dia", "bsr", "packets"};
   return names[static_cast<std::size_t>(format)];
 }
 
@@ -74,6 +75,7 @@ AnySparseMatrix::AnySparseMatrix(Parts parts)
       column_(std::move(parts.column)),
       value_(std::move(parts.value)),
       order_(parts.order ? *parts.order : AnyArray(DType::i32, Extents{0}, value_.stream())),
+      base_(parts.base ? *parts.base : AnyArray(DType::i32, Extents{0}, value_.stream())),
       known_rows_(std::make_shared<detail::KnownRows>()) {
   require_numbers(value_);
   for (AnyArray* each : {&first_, &column_, &value_}) {

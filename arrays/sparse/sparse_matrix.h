@@ -36,6 +36,11 @@ enum class SparseFormat : std::uint8_t {
   dia,
   /// Compressed rows of dense blocks, each row-major. `column` counts blocks.
   bsr,
+  /// Compressed rows with columns of 16 bits: a packet of consecutive entries has some windows of
+  /// columns, from 1 to 64, and `base` has the first column of each. `column` has the number of a
+  /// window and the distance from its base: entry e is in column
+  /// base[e/packet*windows + column[e]/width] + column[e]%width, where width is 65536/windows.
+  packets,
 };
 /// `csr`
 [[nodiscard]] std::string_view name(SparseFormat format);
@@ -46,6 +51,7 @@ struct FormatOptions {
   int window = 1;
   int block =
       2;  ///< of bsr: rows and columns of a block, from 2 to 16, which divide those of the matrix
+  int packet = 1024;  ///< of packets: entries of a packet, a power of two from 32 to 65536
   /// Of ell, sell, dia and bsr: numbers stored for each entry of the matrix, at most.
   double most_stored = 8;
 
@@ -99,6 +105,7 @@ class AnySparseMatrix {
   [[nodiscard]] const AnyArray& column() const noexcept { return column_; }
   [[nodiscard]] const AnyArray& value() const noexcept { return value_; }
   [[nodiscard]] const AnyArray& order() const noexcept { return order_; }
+  [[nodiscard]] const AnyArray& base() const noexcept { return base_; }
 
   /// The matrix in another format; itself where it has that. csr and coo have the columns and
   /// values in common, and so do a matrix in csc and its transposed() in csr. From ell, sell, dia
@@ -106,9 +113,10 @@ class AnySparseMatrix {
   ///
   /// @throws InvalidInput  arrays.sparse.format: options that the format does not have, or blocks
   ///         that do not divide the matrix; arrays.sparse.padding: more numbers would be stored for
-  ///         each entry than `most_stored`
-  /// @cost   some launches on the device, and waits for the sizes of arrays; dia and bsr sort the
-  ///         entries
+  ///         each entry than `most_stored`; arrays.sparse.spread: a packet needs more windows of
+  ///         columns than 16 bits tell apart
+  /// @cost   some launches on the device, and waits for the sizes of arrays; dia, bsr, and packets
+  ///         of several windows sort the entries
   [[nodiscard]] AnySparseMatrix in_format(SparseFormat format,
                                           const FormatOptions& options = {}) const;
 
@@ -140,6 +148,7 @@ class AnySparseMatrix {
     AnyArray column;
     AnyArray value;
     std::optional<AnyArray> order{};
+    std::optional<AnyArray> base{};
     FormatOptions options{};
   };
   explicit AnySparseMatrix(Parts parts);
@@ -157,6 +166,7 @@ class AnySparseMatrix {
   AnyArray column_;
   AnyArray value_;
   AnyArray order_;
+  AnyArray base_;
   std::shared_ptr<detail::KnownRows> known_rows_;
 };
 
@@ -166,14 +176,14 @@ class AnySparseMatrix {
 /// product of another matrix runs before, by its own kernel; so does a product that is all there
 /// is.
 ///
-/// Kernels of products with compressed rows are those of the loop engine, sliced as wisdom knows
-/// for numbers of rows and entries within a factor of two, otherwise as the cost model ranks: a
-/// thread, a part of a warp, a warp or a block for each row. Times a vector on a GPU, blocks take
-/// consecutive rows of up to 64 entries and about the same length, and read these in their order;
-/// blocks share rows of very different lengths so that each has the same number of rows and
-/// entries. Other formats have a thread for each row, but coo
-/// and csc: these run as compressed rows, which a product makes of them once; of csc it copies the
-/// values, which must not change from then on. The same operands give the same bits each time.
+/// Kernels of products with compressed rows, csr and packets, are those of the loop engine, sliced
+/// as wisdom knows for numbers of rows and entries within a factor of two, otherwise as the cost
+/// model ranks: a thread, a part of a warp, a warp or a block for each row. Times a vector on a
+/// GPU, blocks take consecutive rows of up to 64 entries and about the same length, and read these
+/// in their order; blocks share rows of very different lengths so that each has the same number of
+/// rows and entries. Other formats have a thread for each row, but coo and csc: these run as
+/// compressed rows, which a product makes of them once; of csc it copies the values, which must not
+/// change from then on. The same operands give the same bits each time.
 ///
 /// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype: x has other elements;
 ///         where it runs: arrays.evaluate.mixed_devices

@@ -9,6 +9,7 @@
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
+#include "rtcg/arrays/sparse/packets.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 
@@ -33,34 +34,40 @@ int threads_of_row(runtime::Device device, const AnySparseMatrix& a) {
 std::vector<loopy::NamedArgument> product_arguments(runtime::StreamRef stream,
                                                     const AnySparseMatrix& a, const AnyArray& x,
                                                     const AnyArray& y) {
-  return {loop_argument("value", a.value(), stream),
-          loop_argument("x", x, stream),
-          loop_argument("y", y, stream),
-          loop_argument("first", a.first(), stream),
-          loop_argument("column", a.column(), stream),
-          loopy::arg("n", a.rows()),
-          loopy::arg("nz", a.entries())};
+  std::vector<loopy::NamedArgument> result = {loop_argument("value", a.value(), stream),
+                                              loop_argument("x", x, stream),
+                                              loop_argument("y", y, stream),
+                                              loop_argument("first", a.first(), stream),
+                                              loop_argument("column", a.column(), stream),
+                                              loopy::arg("n", a.rows()),
+                                              loopy::arg("nz", a.entries())};
+  if (a.format() == SparseFormat::packets) {
+    result.push_back(loop_argument("base", a.base(), stream));
+    result.push_back(loopy::arg("bases", a.base().count()));
+  }
+  return result;
 }
 
-loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row) {
+loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row, const ColumnPackets& packets) {
   loopy::KernelOptions options;
   options.name = "sparse_product_by_tiles";
   options.default_type = loop_type(dtype);
   options.arguments =
-      "value: [nz]; x: [m]; y: [n]; carried: [tiles]; first: i32[n + 1]; column: i32[nz]; "
-      "row_of: i32[tiles + 1]; n, m, nz, tiles: i32";
+      "value: [nz]; x: [m]; y: [n]; carried: [tiles]; first: i32[n + 1]; row_of: i32[tiles + 1]; "
+      "n, m, nz, tiles: i32; " +
+      arguments_of_columns(packets);
   options.assumptions = "n >= 1 and m >= 1 and nz >= 1 and tiles >= 1";
   loopy::Kernel kernel = loopy::make_kernel(
       fmt::format("{{[b, h]: 0 <= b < tiles and 0 <= h < {}}} {{[q]: 0 <= q <= rows}} "
                   "{{[k]: 0 <= k < length}}",
                   tile_items),
-      fmt::format(R"(
+      rule_of_columns(packets) + fmt::format(R"(
       <> products[{0}]
       <i32> row = row_of[b] {{id=row, inames=b}}
       <i32> rows = row_of[b + 1] - row {{id=rows, inames=b, dep=row}}
       <i32> entry = {0}*b - row {{id=entry, inames=b, dep=row}}
       <i32> place = min(entry + h, nz - 1) {{id=place, dep=entry}}
-      products[h] = value[place]*x[column[place]] {{id=products, dep=place}}
+      products[h] = value[place]*x[column_of(place)] {{id=products, dep=place}}
       <i32> begin = max(first[max(row + q - 1, 0)] - entry, 0) {{id=begin, dep=row:rows:entry}}
       <i32> end = min(first[row + q] - entry, {0} - rows) {{id=end, dep=row:rows:entry}}
       <i32> length = end - begin {{id=length, dep=begin:end}}
@@ -68,7 +75,7 @@ loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row) {
       carried[b] = total {{dep=total, if=q == 0, disjoint}}
       y[row + q - 1] = total {{dep=total, if=q > 0, disjoint}}
       )",
-                  tile_items),
+                                             tile_items),
       options);
   const int rows_at_once = threads_of_tile / threads_of_row;
   std::string recipe =
@@ -104,7 +111,7 @@ loopy::Kernel carried_sums_kernel(DType dtype) {
 
 void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
                        const AnyArray& y) {
-  static auto& products = *new KnownExecutors<std::pair<DType, int>>;
+  static auto& products = *new KnownExecutors<std::tuple<DType, int, ColumnPackets>>;
   static auto& sums = *new KnownExecutors<DType>;
   const RowTiles& tiles = a.known_rows().tiles(stream, a.first(), a.entries());
   const AnyArray carried(a.dtype(), Extents{tile_count(a.rows(), a.entries())}, stream);
@@ -114,8 +121,9 @@ void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, cons
   arguments.push_back(loop_argument("carried", carried, stream));
   arguments.push_back(loop_argument("row_of", tiles.row, stream));
   arguments.push_back(loopy::arg("tiles", carried.count()));
-  products.of(stream.device(), {a.dtype(), threads},
-              [&] { return tiled_product_kernel(a.dtype(), threads); })(stream, arguments);
+  const ColumnPackets packets = packets_of(a);
+  products.of(stream.device(), {a.dtype(), threads, packets},
+              [&] { return tiled_product_kernel(a.dtype(), threads, packets); })(stream, arguments);
   if (tiles.span_row.count() != 0) {
     sums.of(stream.device(), a.dtype(), [&] { return carried_sums_kernel(a.dtype()); })(
         stream,

@@ -40,8 +40,10 @@ void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, cons
 /// Rows and entries have one order: a row, then its entries. A tile has as many of both as the
 /// others have, wherever long and empty rows are.
 /// @param threads_of_row  a power of two up to 32
+/// @param packets         of the matrix: see packets_of()
 /// @source Merrill and Garland 2016, Merge-based parallel sparse matrix-vector multiplication
-[[nodiscard]] loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row);
+[[nodiscard]] loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row,
+                                                 const ColumnPackets& packets = {});
 /// Adds what tiles have carried to the rows that reach over several of them.
 [[nodiscard]] loopy::Kernel carried_sums_kernel(DType dtype);
 

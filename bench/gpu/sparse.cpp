@@ -187,7 +187,8 @@ std::vector<arrays::FormatChoice> formats_to_measure(const SparseMatrix<T>& a) {
       {SparseFormat::ell, {.most_stored = most}},
       {SparseFormat::sell, {.most_stored = most}},
       {SparseFormat::sell, {.window = 512, .most_stored = most}},
-      {SparseFormat::dia, {.most_stored = most}}};
+      {SparseFormat::dia, {.most_stored = most}},
+      {SparseFormat::packets, {}}};
   for (const int block : {6, 3, 2}) {
     if (a.rows() % block == 0) {
       result.push_back({SparseFormat::bsr, {.block = block, .most_stored = most}});
@@ -210,12 +211,13 @@ void measure_product(const Stream& stream, const std::string& op, const HostRows
   std::vector<SparseMatrix<T>> others;  // beside compressed rows
   std::vector<std::string> names;
   for (const arrays::FormatChoice& choice :
-       in_all_formats ? formats_to_measure(a) : std::vector<arrays::FormatChoice>{}) {
+       in_all_formats ? formats_to_measure(a)
+                      : std::vector<arrays::FormatChoice>{{arrays::SparseFormat::packets, {}}}) {
     try {
       others.push_back(a.in_format(choice.format, choice.options));
       names.push_back("rtcg arrays, " + std::string(name(choice.format)) +
                       (choice.options.window > 1 ? ", sorted" : ""));
-    } catch (const InvalidInput&) {  // it would store too much
+    } catch (const InvalidInput&) {  // it would store too much, or columns are too far apart
     }
   }
   if (in_all_formats) {

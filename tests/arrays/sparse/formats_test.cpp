@@ -19,9 +19,9 @@ using testing::on_every_device;
 using testing::twenty_kinds;
 using testing::Whole;
 
-constexpr SparseFormat all_formats[] = {SparseFormat::csr, SparseFormat::coo,  SparseFormat::csc,
-                                        SparseFormat::ell, SparseFormat::sell, SparseFormat::dia,
-                                        SparseFormat::bsr};
+constexpr SparseFormat all_formats[] = {SparseFormat::csr, SparseFormat::coo,    SparseFormat::csc,
+                                        SparseFormat::ell, SparseFormat::sell,   SparseFormat::dia,
+                                        SparseFormat::bsr, SparseFormat::packets};
 
 template <class T>
 SparseMatrix<T> sent(const Whole& matrix) {

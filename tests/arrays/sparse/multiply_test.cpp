@@ -62,7 +62,7 @@ std::vector<double> host_vector(const Eigen::VectorXd& vector) {
 /// Formats with a thread for each row.
 constexpr SparseFormat formats_of_expressions[] = {
     SparseFormat::csr,  SparseFormat::coo, SparseFormat::csc, SparseFormat::ell,
-    SparseFormat::sell, SparseFormat::dia, SparseFormat::bsr};
+    SparseFormat::sell, SparseFormat::dia, SparseFormat::bsr, SparseFormat::packets};
 
 TEST(SparseProducts, InExpressionsAreEigens) {
   const Whole& matrix = laplacian();
