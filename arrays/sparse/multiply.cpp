@@ -197,7 +197,8 @@ void multiply_in_rows(runtime::StreamRef stream, const AnySparseMatrix& a, const
   if (sharing != detail::RowSharing::planned) {
     const AnyArray vector = x.reshape(a.columns()).contiguous();
     if (sharing == detail::RowSharing::tiles) {
-      detail::multiply_by_tiles(stream, a, vector, y.reshape(a.rows()));
+      detail::multiply_by_tiles(stream, a, vector, y.reshape(a.rows()),
+                                detail::tile_shape(stream.device(), a));
     } else {
       detail::multiply_by_chunks(stream, a, vector, y.reshape(a.rows()),
                                  *detail::chunk_shape(stream, a));

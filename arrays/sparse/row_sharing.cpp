@@ -11,17 +11,17 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-RowTiles made_tiles(const AnyArray& array_of_first, std::int64_t entries) {
+RowTiles made_tiles(const AnyArray& array_of_first, std::int64_t entries, std::int64_t items) {
   const std::vector<std::int32_t> first = array_of_first.to_vector<std::int32_t>();
   const auto rows = static_cast<std::int64_t>(first.size()) - 1;
-  const std::int64_t tiles = tile_count(rows, entries);
+  const std::int64_t tiles = tile_count(rows, entries, items);
   std::vector<std::int32_t> row_of;
   std::vector<std::int32_t> span_row;
   std::vector<std::int32_t> span_begin;
   std::vector<std::int32_t> span_end;
   std::int64_t row = 0;
   for (std::int64_t tile = 0; tile <= tiles; ++tile) {
-    const std::int64_t begin = tile * tile_items;
+    const std::int64_t begin = tile * items;
     while (row < rows && first[static_cast<std::size_t>(row)] + row < begin) {
       ++row;
     }
@@ -51,7 +51,8 @@ RowSharing row_sharing(std::int64_t rows, std::int64_t entries, std::int64_t lon
   }
   constexpr std::int64_t least_worth_tiles = 256;
   const bool is_uneven = longest >= least_worth_tiles && longest * rows > 8 * entries;
-  const bool fits = rows + entries < std::numeric_limits<std::int32_t>::max() - 2 * tile_items;
+  constexpr std::int64_t last_tile = 1 << 14;  // may go beyond the end
+  const bool fits = rows + entries < std::numeric_limits<std::int32_t>::max() - last_tile;
   return is_uneven && fits ? RowSharing::tiles : RowSharing::planned;
 }
 
@@ -66,13 +67,14 @@ std::optional<std::int64_t> KnownRows::longest(runtime::StreamRef stream, const 
 }
 
 const RowTiles& KnownRows::tiles(runtime::StreamRef stream, const AnyArray& first,
-                                 std::int64_t entries) {
+                                 std::int64_t entries, std::int64_t items) {
   const std::lock_guard lock(mutex_);
-  if (!tiles_) {
-    const StreamScope scope(stream);
-    tiles_ = made_tiles(first, entries);
+  const auto found = tiles_.find(items);
+  if (found != tiles_.end()) {
+    return found->second;
   }
-  return *tiles_;
+  const StreamScope scope(stream);
+  return tiles_.emplace(items, made_tiles(first, entries, items)).first->second;
 }
 
 RowSharing row_sharing(runtime::StreamRef stream, const AnySparseMatrix& a) {

@@ -2,6 +2,7 @@
 // Internal header: it is not installed.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,14 +49,14 @@ class KnownRows {
     }
     return *in_rows_;
   }
-  /// @cost  waits the first time
+  /// Tiles of so many rows and entries. @cost  waits the first time
   [[nodiscard]] const RowTiles& tiles(runtime::StreamRef stream, const AnyArray& first,
-                                      std::int64_t entries);
+                                      std::int64_t entries, std::int64_t items);
 
  private:
   std::mutex mutex_{};
   std::optional<std::int64_t> longest_{};
-  std::optional<RowTiles> tiles_{};
+  std::map<std::int64_t, RowTiles> tiles_{};
   std::unique_ptr<const AnySparseMatrix> in_rows_{};
 };
 

@@ -16,20 +16,25 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-constexpr int threads_of_tile = 256;
-
-/// As many as find two entries each; those of a warp at most. Without shuffles they would need
-/// barriers for each row.
-int threads_of_row(runtime::Device device, const AnySparseMatrix& a) {
-  if (device.info().id.kind != runtime::BackendKind::cuda) {
-    return 1;
-  }
-  const std::int64_t half = a.entries() / (2 * a.rows());
-  return static_cast<int>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(half, 1, 32))));
+/// A loop over all threads of a block.
+std::string over_threads(const std::string& iname, const TileShape& shape) {
+  return shape.threads_of_row == 1
+             ? fmt::format("tag_inames({}:l.0)\n", iname)
+             : fmt::format("split_iname({}, {}, outer_tag=l.1, inner_tag=l.0)\n", iname,
+                           shape.threads_of_row);
 }
 
 }  // namespace
+
+TileShape tile_shape(runtime::Device device, const AnySparseMatrix& a) {
+  if (device.info().id.kind != runtime::BackendKind::cuda) {
+    return {};  // without shuffles, several threads of a row would need barriers for each
+  }
+  // as many as find two entries each
+  const std::int64_t half = a.entries() / (2 * a.rows());
+  return {.threads_of_row = static_cast<int>(
+              std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(half, 1, 32))))};
+}
 
 std::vector<loopy::NamedArgument> product_arguments(runtime::StreamRef stream,
                                                     const AnySparseMatrix& a, const AnyArray& x,
@@ -48,7 +53,8 @@ std::vector<loopy::NamedArgument> product_arguments(runtime::StreamRef stream,
   return result;
 }
 
-loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row, const ColumnPackets& packets) {
+loopy::Kernel tiled_product_kernel(DType dtype, const TileShape& shape,
+                                   const ColumnPackets& packets) {
   loopy::KernelOptions options;
   options.name = "sparse_product_by_tiles";
   options.default_type = loop_type(dtype);
@@ -57,37 +63,44 @@ loopy::Kernel tiled_product_kernel(DType dtype, int threads_of_row, const Column
       "n, m, nz, tiles: i32; " +
       arguments_of_columns(packets);
   options.assumptions = "n >= 1 and m >= 1 and nz >= 1 and tiles >= 1";
+  const std::string ends = shape.keeps_ends ? fmt::format(R"(
+      <i32> ends[{}]
+      ends[e] = first[row + e] - entry {{id=ends, dep=row:rows:entry}}
+      <i32> begin = ends[q] {{id=begin, dep=ends}}
+      <i32> end = min(ends[q + 1], count) {{id=end, dep=ends:count}})",
+                                                          shape.items + 1)
+                                            : std::string(R"(
+      <i32> begin = first[row + q] - entry {id=begin, dep=row:rows:entry}
+      <i32> end = min(first[row + q + 1] - entry, count) {id=end, dep=row:rows:entry:count})");
   loopy::Kernel kernel = loopy::make_kernel(
-      fmt::format("{{[b, h]: 0 <= b < tiles and 0 <= h < {}}} {{[q]: 0 <= q <= rows}} "
-                  "{{[k]: 0 <= k < length}}",
-                  tile_items),
+      fmt::format("{{[b, h]: 0 <= b < tiles and 0 <= h < {}}} {{[c]: 0 <= c < head}} "
+                  "{{[q]: 0 <= q < rows}} {{[k]: 0 <= k < length}} {}",
+                  shape.items, shape.keeps_ends ? "{[e]: 0 <= e <= rows}" : ""),
       rule_of_columns(packets) + fmt::format(R"(
       <> products[{0}]
       <i32> row = row_of[b] {{id=row, inames=b}}
       <i32> rows = row_of[b + 1] - row {{id=rows, inames=b, dep=row}}
       <i32> entry = {0}*b - row {{id=entry, inames=b, dep=row}}
-      <i32> place = min(entry + h, nz - 1) {{id=place, dep=entry}}
-      products[h] = value[place]*x[column_of(place)] {{id=products, dep=place}}
-      <i32> begin = max(first[max(row + q - 1, 0)] - entry, 0) {{id=begin, dep=row:rows:entry}}
-      <i32> end = min(first[row + q] - entry, {0} - rows) {{id=end, dep=row:rows:entry}}
+      <i32> count = min({0} - rows, nz - entry) {{id=count, inames=b, dep=rows:entry}}
+      products[h] = value[entry + h]*x[column_of(entry + h)] {{id=products, dep=count, if=h < count}}
+      <i32> head = min(first[row] - entry, count) {{id=head, inames=b, dep=count}}
+      carried[b] = sum(c, products[c]) {{dep=products:head{2}}}{1}
       <i32> length = end - begin {{id=length, dep=begin:end}}
-      <> total = sum(k, products[begin + k]) {{id=total, dep=begin:length:products}}
-      carried[b] = total {{dep=total, if=q == 0, disjoint}}
-      y[row + q - 1] = total {{dep=total, if=q > 0, disjoint}}
+      y[row + q] = sum(k, products[begin + k]) {{dep=begin:length:products, disjoint}}
       )",
-                                             tile_items),
+                                             shape.items, ends, shape.keeps_ends ? ":ends" : ""),
       options);
-  const int rows_at_once = threads_of_tile / threads_of_row;
-  std::string recipe =
-      fmt::format("tag_inames(b:g.0)\nsplit_iname(h, {}, outer_tag=unr)\n", threads_of_tile);
-  recipe += threads_of_row == 1
-                ? fmt::format("tag_inames(h_inner:l.0)\nsplit_iname(q, {}, inner_tag=l.0)\n",
-                              rows_at_once)
-                : fmt::format(
-                      "split_iname(h_inner, {0}, outer_tag=l.1, inner_tag=l.0)\n"
-                      "split_iname(q, {1}, inner_tag=l.1)\n"
-                      "split_iname(k, {0}, inner_tag=l.0)\n",
-                      threads_of_row, rows_at_once);
+  std::string recipe = fmt::format(
+      "tag_inames(b:g.0)\nsplit_iname(h, {0}, outer_tag=unr)\n{1}split_iname(c, {0})\n{2}"
+      "split_iname(q, {3}, inner_tag=l.{4})\n",
+      shape.threads, over_threads("h_inner", shape), over_threads("c_inner", shape),
+      shape.threads / shape.threads_of_row, shape.threads_of_row == 1 ? 0 : 1);
+  if (shape.threads_of_row != 1) {
+    recipe += fmt::format("split_iname(k, {}, inner_tag=l.0)\n", shape.threads_of_row);
+  }
+  if (shape.keeps_ends) {
+    recipe += fmt::format("split_iname(e, {})\n{}", shape.threads, over_threads("e_inner", shape));
+  }
   return loopy::apply_recipe(std::move(kernel), recipe);
 }
 
@@ -110,20 +123,20 @@ loopy::Kernel carried_sums_kernel(DType dtype) {
 }
 
 void multiply_by_tiles(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
-                       const AnyArray& y) {
-  static auto& products = *new KnownExecutors<std::tuple<DType, int, ColumnPackets>>;
+                       const AnyArray& y, const TileShape& shape) {
+  static auto& products = *new KnownExecutors<std::tuple<DType, TileShape, ColumnPackets>>;
   static auto& sums = *new KnownExecutors<DType>;
-  const RowTiles& tiles = a.known_rows().tiles(stream, a.first(), a.entries());
-  const AnyArray carried(a.dtype(), Extents{tile_count(a.rows(), a.entries())}, stream);
-  const int threads = threads_of_row(stream.device(), a);
+  const RowTiles& tiles = a.known_rows().tiles(stream, a.first(), a.entries(), shape.items);
+  const AnyArray carried(a.dtype(), Extents{tile_count(a.rows(), a.entries(), shape.items)},
+                         stream);
   std::vector<loopy::NamedArgument> arguments = product_arguments(stream, a, x, y);
   arguments.push_back(loopy::arg("m", a.columns()));
   arguments.push_back(loop_argument("carried", carried, stream));
   arguments.push_back(loop_argument("row_of", tiles.row, stream));
   arguments.push_back(loopy::arg("tiles", carried.count()));
   const ColumnPackets packets = packets_of(a);
-  products.of(stream.device(), {a.dtype(), threads, packets},
-              [&] { return tiled_product_kernel(a.dtype(), threads, packets); })(stream, arguments);
+  products.of(stream.device(), {a.dtype(), shape, packets},
+              [&] { return tiled_product_kernel(a.dtype(), shape, packets); })(stream, arguments);
   if (tiles.span_row.count() != 0) {
     sums.of(stream.device(), a.dtype(), [&] { return carried_sums_kernel(a.dtype()); })(
         stream,

@@ -36,6 +36,7 @@ const std::map<std::string, Section>& sections() {
       {"fft", measure_fft},
       {"spmv", measure_spmv},
       {"spmv_formats", measure_spmv_formats},
+      {"spmv_shapes", measure_spmv_shapes},
       {"cg", measure_cg},
       {"strided", measure_strided},
       {"host_cost", measure_host_cost},

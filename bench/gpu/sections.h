@@ -52,6 +52,8 @@ void measure_fft(runtime::Device device, Report& report);
 void measure_spmv(runtime::Device device, Report& report);
 /// Also in every format that fits, and in the best one. Takes minutes.
 void measure_spmv_formats(runtime::Device device, Report& report);
+/// Shapes of tiles and chunks for matrices whose rows are of different lengths.
+void measure_spmv_shapes(runtime::Device device, Report& report);
 /// 200 iterations of conjugate gradients on stencils against a textbook's with cuSPARSE and cuBLAS.
 void measure_cg(runtime::Device device, Report& report);
 /// Broadcast, transposed and strided operands against the device's copy of as many bytes.

@@ -11,7 +11,9 @@
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/solve/conjugate_gradients.h"
 #include "rtcg/arrays/sparse/best_format.h"
+#include "rtcg/arrays/sparse/chunked_product.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
+#include "rtcg/arrays/sparse/tiled_product.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::bench {
@@ -109,6 +111,16 @@ HostRows random_rows(std::int64_t rows, const Length& length) {
     result.end_row();
   }
   return result;
+}
+
+HostRows rows_between_empty_ones() {
+  return random_rows(1 << 21, [](std::int64_t row) { return row % 4 == 0 ? 20 : 0; });
+}
+HostRows one_dense_row() {
+  return random_rows(1 << 20, [](std::int64_t row) { return row == 12345 ? 1 << 20 : 8; });
+}
+HostRows rows_of_two_lengths() {
+  return random_rows(1 << 20, [](std::int64_t row) { return row / 4096 % 2 == 0 ? 2 : 40; });
 }
 
 /// Diagonals at these distances from the main one, in ascending order.
@@ -239,6 +251,67 @@ void measure_product(const Stream& stream, const std::string& op, const HostRows
   std::fprintf(stderr, "measured %s in %s\n", op.c_str(), sizeof(T) == 8 ? "f64" : "f32");
 }
 
+/// Chunks of so many rows that their products fit into 32 KiB.
+std::vector<arrays::detail::ChunkShape> chunks_to_measure(const HostRows& rows,
+                                                          std::int64_t element_bytes) {
+  constexpr std::int64_t most_bytes = 32768;
+  std::vector<arrays::detail::ChunkShape> result;
+  for (std::int64_t count = 16; count <= 1024; count *= 2) {
+    std::int64_t most = 1;
+    for (std::int64_t row = 0; row < rows.rows(); row += count) {
+      const auto begin = static_cast<std::size_t>(row);
+      const auto end = static_cast<std::size_t>(std::min(row + count, rows.rows()));
+      most = std::max<std::int64_t>(most, rows.first[end] - rows.first[begin]);
+    }
+    const std::int64_t mean = (most + count - 1) / count;
+    if (mean * count * element_bytes <= most_bytes) {
+      result.push_back({count, mean});
+    }
+  }
+  return result;
+}
+
+std::vector<arrays::detail::TileShape> tiles_to_measure() {
+  std::vector<arrays::detail::TileShape> result;
+  for (const bool keeps_ends : {false, true}) {
+    for (const int of_row : {1, 2, 4, 8, 16, 32}) {
+      result.push_back({2048, 256, of_row, keeps_ends});
+    }
+    for (const int of_row : {1, 4, 16}) {
+      result.push_back({1024, 128, of_row, keeps_ends});
+      result.push_back({2048, 128, of_row, keeps_ends});
+      result.push_back({4096, 256, of_row, keeps_ends});
+    }
+  }
+  return result;
+}
+
+template <Element T>
+void measure_shapes(const Stream& stream, const std::string& op, const HostRows& rows,
+                    Report& report) {
+  const SparseMatrix<T> a = sent<T>(rows);
+  const Array<T> x = cast<T>(sin(arrays::arange<double>(a.columns())));
+  const Array<T> y = arrays::zeros<T>({a.rows()});
+  const Array<T> expected = arrays::zeros<T>({a.rows()});
+  const CusparseProduct peer(stream, operands_of(a), x.address(), expected.address());
+  std::vector<Rival> rivals = {{"rtcg arrays", false, [&] { multiply_into(a, x, y); }},
+                               {"cuSPARSE", true, [&] { peer.run(); }}};
+  for (const auto& shape : tiles_to_measure()) {
+    rivals.push_back(
+        {"tiles of " + std::to_string(shape.items) + ", " + std::to_string(shape.threads) +
+             " threads, " + std::to_string(shape.threads_of_row) + " a row" +
+             (shape.keeps_ends ? ", ends" : ""),
+         false, [&, shape] { arrays::detail::multiply_by_tiles(stream, a, x, y, shape); }});
+  }
+  for (const auto& shape : chunks_to_measure(rows, sizeof(T))) {
+    rivals.push_back({"chunks of " + std::to_string(shape.rows) + " rows", false,
+                      [&, shape] { arrays::detail::multiply_by_chunks(stream, a, x, y, shape); }});
+  }
+  compete_in_turns(stream, rivals,
+                   {.op = op, .dtype = sizeof(T) == 8 ? "f64" : "f32", .n = a.rows()},
+                   product_bytes(a), 2 * static_cast<double>(a.entries()), report);
+}
+
 template <Element T>
 void measure_gradients(const Stream& stream, std::int64_t side, Report& report) {
   constexpr int iterations = 200;
@@ -299,12 +372,9 @@ void measure_products(Device device, bool in_all_formats, Report& report) {
   measure("A x, 64 random a row", random_rows(1 << 18, [](std::int64_t) { return 64; }));
   measure("A x, 1 to 16 random a row",
           random_rows(1 << 20, [](std::int64_t row) { return 1 + row * 7919 % 16; }));
-  measure("A x, empty rows",
-          random_rows(1 << 21, [](std::int64_t row) { return row % 4 == 0 ? 20 : 0; }));
-  measure("A x, one dense row",
-          random_rows(1 << 20, [](std::int64_t row) { return row == 12345 ? 1 << 20 : 8; }));
-  measure("A x, two lengths",
-          random_rows(1 << 20, [](std::int64_t row) { return row / 4096 % 2 == 0 ? 2 : 40; }));
+  measure("A x, empty rows", rows_between_empty_ones());
+  measure("A x, one dense row", one_dense_row());
+  measure("A x, two lengths", rows_of_two_lengths());
 }
 
 }  // namespace
@@ -315,6 +385,19 @@ void measure_spmv(Device device, Report& report) {
 
 void measure_spmv_formats(Device device, Report& report) {
   measure_products(device, true, report);
+}
+
+void measure_spmv_shapes(Device device, Report& report) {
+  const Stream stream(device);
+  const arrays::StreamScope scope(stream);
+  const auto measure = [&](const std::string& op, const HostRows& rows) {
+    measure_shapes<float>(stream, op, rows, report);
+    measure_shapes<double>(stream, op, rows, report);
+  };
+  measure("A x, one dense row", one_dense_row());
+  measure("A x, power law", power_law_rows(1 << 20));
+  measure("A x, empty rows", rows_between_empty_ones());
+  measure("A x, two lengths", rows_of_two_lengths());
 }
 
 void measure_cg(Device device, Report& report) {

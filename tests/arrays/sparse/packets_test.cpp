@@ -127,7 +127,7 @@ TEST(ColumnPackets, AreReadByEveryKernel) {
       const Array<double> on_device(x);
       const std::vector<double> expected = multiply(csr, on_device).to_vector<double>();
       const Array<double> y = zeros<double>({a.rows()});
-      detail::multiply_by_tiles(current_stream(), a, on_device, y);
+      detail::multiply_by_tiles(current_stream(), a, on_device, y, {});
       EXPECT_EQ(y.to_vector(), expected);
       if (a.rows() == a.columns()) {
         const AnyArray product = zeros(DType::f64, Extents{});

@@ -92,10 +92,8 @@ struct Rows {
   std::vector<float> x{};
 };
 
-using Product = void (*)(runtime::StreamRef, const AnySparseMatrix&, const AnyArray&,
-                         const AnyArray&);
-
-void check_all_kinds(Product product) {
+template <class Product>
+void check_all_kinds(const Product& product) {
   on_every_device([&] {
     for (const Kind& kind : kinds_of_matrices()) {
       SCOPED_TRACE(kind.name);
@@ -110,7 +108,12 @@ void check_all_kinds(Product product) {
 }
 
 TEST(RowSharing, TilesMultiplyMatricesOfAllKinds) {
-  check_all_kinds(detail::multiply_by_tiles);
+  for (const detail::TileShape& shape :
+       {detail::TileShape{},
+        detail::TileShape{.items = 1024, .threads = 128, .keeps_ends = true}}) {
+    check_all_kinds([&](runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
+                        const AnyArray& y) { detail::multiply_by_tiles(stream, a, x, y, shape); });
+  }
 }
 
 std::int32_t longest_of(const Rows& rows) {
@@ -184,7 +187,8 @@ TEST(RowSharing, TilesOfOtherTypesMultiplyAsWell) {
                               Array<std::int32_t>(rows.column),
                               Array<float>(rows.value).any().as_type(dtype));
       const AnyArray y(dtype, {a.rows()}, current_stream());
-      detail::multiply_by_tiles(current_stream(), a, Array<float>(rows.x).any().as_type(dtype), y);
+      detail::multiply_by_tiles(current_stream(), a, Array<float>(rows.x).any().as_type(dtype), y,
+                                {});
       const AnyArray real = dtype == DType::c64 ? evaluate(arrays::real(Expression(y))) : y;
       EXPECT_EQ(real.as_type(DType::f32).to_vector<float>(), expected);
     }
@@ -202,7 +206,7 @@ TEST(RowSharing, GivesTheSameBitsEachTime) {
     std::vector<std::vector<float>> found;
     for (int turn = 0; turn < 2; ++turn) {
       const Array<float> y(std::vector<float>(rows.first.size() - 1));
-      detail::multiply_by_tiles(current_stream(), a, x, y);
+      detail::multiply_by_tiles(current_stream(), a, x, y, {});
       found.push_back(y.to_vector());
     }
     EXPECT_EQ(found[0], found[1]);
@@ -299,7 +303,7 @@ TEST(RowSharing, TilesRunAsCudaText) {
   const Rows rows(kinds_of_matrices()[3]);
   const auto count = static_cast<std::int32_t>(rows.first.size()) - 1;
   const auto entries = static_cast<std::int32_t>(rows.column.size());
-  const auto tiles = static_cast<std::int32_t>(detail::tile_count(count, entries));
+  const auto tiles = static_cast<std::int32_t>(detail::tile_count(count, entries, 2048));
   std::vector<std::int32_t> row_of;
   for (std::int32_t tile = 0; tile <= tiles; ++tile) {
     std::int32_t row = 0;
@@ -314,9 +318,11 @@ TEST(RowSharing, TilesRunAsCudaText) {
   const auto integers = [](const std::vector<std::int32_t>& data) {
     return bytes_of(data.data(), data.size(), cgen::ScalarKind::i32);
   };
-  for (const int threads : {1, 2, 16, 32}) {
+  for (const auto& [threads, keeps_ends] :
+       std::initializer_list<std::pair<int, bool>>{{1, false}, {1, true}, {4, false}, {32, true}}) {
     SCOPED_TRACE(threads);
-    const loopy::Kernel kernel = detail::tiled_product_kernel(DType::f32, threads);
+    const loopy::Kernel kernel = detail::tiled_product_kernel(
+        DType::f32, {.threads_of_row = threads, .keeps_ends = keeps_ends});
     taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
     loopy::CudaTextOnCpu text(kernel);
     const loopy::ArgumentData found =
