@@ -82,6 +82,7 @@ void print_help() {
       "RTCG_TUNE_SECONDS=S     bounds each case of those with `tune`\n"
       "RTCG_DG_ORDERS=4,7      chooses orders of those with `dg_`\n"
       "RTCG_DG_SECONDS=S       bounds their searches\n"
+      "RTCG_SPMV_MATRICES=A,B  chooses matrices of `spmv` by parts of their names\n"
       "RTCG_SCALING_SECONDS=S  is the time of each figure of those with `scaling_`\n");
 }
 

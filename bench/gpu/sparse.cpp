@@ -1,7 +1,9 @@
 // Products of sparse matrices, and conjugate gradients.
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 
 #include "bench/gpu/compete.h"
@@ -347,34 +349,59 @@ void measure_gradients(const Stream& stream, std::int64_t side, Report& report) 
   }
 }
 
+/// Whether RTCG_SPMV_MATRICES, names separated by commas, has a part of this name; all if it is not
+/// set.
+bool is_wanted(const std::string& op) {
+  const char* const given = std::getenv("RTCG_SPMV_MATRICES");
+  if (given == nullptr) {
+    return true;
+  }
+  std::istringstream names(given);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (op.find(name) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void measure_products(Device device, bool in_all_formats, Report& report) {
   const Stream stream(device);
   const arrays::StreamScope scope(stream);
-  const auto measure = [&](const std::string& op, const HostRows& rows) {
+  const auto measure = [&](const std::string& op, const auto& make) {
+    if (!is_wanted(op)) {
+      return;
+    }
+    const HostRows rows = make();
     measure_product<float>(stream, op, rows, in_all_formats, report);
     measure_product<double>(stream, op, rows, in_all_formats, report);
   };
-  measure("A x, stencil of 200^3", poisson_rows(200));
-  measure("A x, power law", power_law_rows(1 << 20));
-  measure("A x, band of 41", banded_rows(1 << 20, 20));
-  measure("A x, band of 401", banded_rows(1 << 17, 200));
-  measure("A x, stencil of 3 points", box_rows(1 << 22, 1, 1, false));
-  measure("A x, stencil of 5 points", box_rows(2048, 2048, 1, false));
-  measure("A x, stencil of 9 points", box_rows(1500, 1500, 1, true));
-  measure("A x, stencil of 27 points", box_rows(120, 120, 120, true));
-  measure("A x, band of 9", banded_rows(1 << 21, 4));
-  measure("A x, distant diagonals", diagonal_rows(1 << 21, {-(1 << 19), -1000, 0, 1000, 1 << 19}));
-  measure("A x, diagonal", diagonal_rows(1 << 23, {0}));
-  measure("A x, blocks of 2", block_rows(1 << 19, 2, 4));
-  measure("A x, blocks of 3", block_rows(1 << 18, 3, 6));
-  measure("A x, blocks of 6", block_rows(1 << 17, 6, 4));
-  measure("A x, 8 random a row", random_rows(1 << 20, [](std::int64_t) { return 8; }));
-  measure("A x, 64 random a row", random_rows(1 << 18, [](std::int64_t) { return 64; }));
-  measure("A x, 1 to 16 random a row",
-          random_rows(1 << 20, [](std::int64_t row) { return 1 + row * 7919 % 16; }));
-  measure("A x, empty rows", rows_between_empty_ones());
-  measure("A x, one dense row", one_dense_row());
-  measure("A x, two lengths", rows_of_two_lengths());
+  measure("A x, stencil of 200^3", [] { return poisson_rows(200); });
+  measure("A x, power law", [] { return power_law_rows(1 << 20); });
+  measure("A x, band of 41", [] { return banded_rows(1 << 20, 20); });
+  measure("A x, band of 401", [] { return banded_rows(1 << 17, 200); });
+  measure("A x, stencil of 3 points", [] { return box_rows(1 << 22, 1, 1, false); });
+  measure("A x, stencil of 5 points", [] { return box_rows(2048, 2048, 1, false); });
+  measure("A x, stencil of 9 points", [] { return box_rows(1500, 1500, 1, true); });
+  measure("A x, stencil of 27 points", [] { return box_rows(120, 120, 120, true); });
+  measure("A x, band of 9", [] { return banded_rows(1 << 21, 4); });
+  measure("A x, distant diagonals", [] {
+    return diagonal_rows(1 << 21, {-(1 << 19), -1000, 0, 1000, 1 << 19});
+  });
+  measure("A x, diagonal", [] { return diagonal_rows(1 << 23, {0}); });
+  measure("A x, blocks of 2", [] { return block_rows(1 << 19, 2, 4); });
+  measure("A x, blocks of 3", [] { return block_rows(1 << 18, 3, 6); });
+  measure("A x, blocks of 6", [] { return block_rows(1 << 17, 6, 4); });
+  measure("A x, 8 random a row",
+          [] { return random_rows(1 << 20, [](std::int64_t) { return 8; }); });
+  measure("A x, 64 random a row",
+          [] { return random_rows(1 << 18, [](std::int64_t) { return 64; }); });
+  measure("A x, 1 to 16 random a row", [] {
+    return random_rows(1 << 20, [](std::int64_t row) { return 1 + row * 7919 % 16; });
+  });
+  measure("A x, empty rows", [] { return rows_between_empty_ones(); });
+  measure("A x, one dense row", [] { return one_dense_row(); });
+  measure("A x, two lengths", [] { return rows_of_two_lengths(); });
 }
 
 }  // namespace
@@ -390,14 +417,18 @@ void measure_spmv_formats(Device device, Report& report) {
 void measure_spmv_shapes(Device device, Report& report) {
   const Stream stream(device);
   const arrays::StreamScope scope(stream);
-  const auto measure = [&](const std::string& op, const HostRows& rows) {
+  const auto measure = [&](const std::string& op, const auto& make) {
+    if (!is_wanted(op)) {
+      return;
+    }
+    const HostRows rows = make();
     measure_shapes<float>(stream, op, rows, report);
     measure_shapes<double>(stream, op, rows, report);
   };
-  measure("A x, one dense row", one_dense_row());
-  measure("A x, power law", power_law_rows(1 << 20));
-  measure("A x, empty rows", rows_between_empty_ones());
-  measure("A x, two lengths", rows_of_two_lengths());
+  measure("A x, one dense row", [] { return one_dense_row(); });
+  measure("A x, power law", [] { return power_law_rows(1 << 20); });
+  measure("A x, empty rows", [] { return rows_between_empty_ones(); });
+  measure("A x, two lengths", [] { return rows_of_two_lengths(); });
 }
 
 void measure_cg(Device device, Report& report) {
