@@ -4,6 +4,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/collectives/collectives.h"
+#include "rtcg/distributed/exchange/rounds.h"
 #include "rtcg/distributed/group/group.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/distributed/mpi/run_mpi.h"

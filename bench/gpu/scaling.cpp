@@ -79,10 +79,12 @@ struct Bar {
   }
 };
 
-enum class Way { peer, nccl };
+/// Who waits for messages: the devices, which write into each other's memory; the hosts, which copy
+/// from it; NCCL.
+enum class Way { peer, hosts, nccl };
 
 const char* name_of(Way way) {
-  return way == Way::peer ? "peer" : "nccl";
+  return way == Way::peer ? "peer" : way == Way::hosts ? "hosts" : "nccl";
 }
 const char* name_of(dg::Precision precision) {
   return precision == dg::Precision::single ? "f32" : "f64";
@@ -138,7 +140,7 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
   Figures result;
   std::printf("%zu elements for %zu GPUs: mesh %.2f s", mesh.element_count(), devices.size(),
               seconds_since(begin));
-  distributed::run_ranks(devices, [&](const Group& threads) {
+  const auto measure_ranks = [&](const Group& threads, Way first) {
     Clock::time_point last = Clock::now();
     const auto note = [&](const char* what) {
       if (threads.is_first()) {
@@ -151,9 +153,9 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
     note("parts");
     const dg::State state = waves(*on);
     note("state");
-    std::vector<Way> ways = {Way::peer};
+    std::vector<Way> ways = {first};
     std::shared_ptr<const dg::Discretization> by_nccl;
-    if (threads.size() > 1 && has_nccl()) {
+    if (first == Way::peer && threads.size() > 1 && has_nccl()) {
       auto same = std::make_shared<dg::Discretization>(*on);
       same->group = distributed::nccl_group(threads);
       by_nccl = std::move(same);
@@ -162,7 +164,7 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
     }
     for (const dg::Precision precision : {dg::Precision::single, dg::Precision::double_}) {
       for (const Way way : ways) {
-        dg::Solver solver(cavity(), way == Way::peer ? on : by_nccl, {},
+        dg::Solver solver(cavity(), way == Way::nccl ? by_nccl : on, {},
                           {.device = threads.device(), .precision = precision});
         solver.set_state(state);
         note("solver");
@@ -174,7 +176,12 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
         }
       }
     }
-  });
+  };
+  distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::peer); });
+  if (devices.size() > 1) {
+    distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::hosts); },
+                           {.waiting = distributed::Waiting::hosts});
+  }
   std::printf("\n");
   return result;
 }
@@ -294,6 +301,33 @@ class RawNccl {
 
 // A message to the next rank and one from the rank before, as halos go.
 //
+// The same in rounds, in which no host waits; each message is copied into the next rank's memory.
+void measure_rounds(const Group& threads, const std::string& op, std::size_t bytes,
+                    Report& report) {
+  const int size = threads.size();
+  const int next = (threads.rank() + 1) % size;
+  const int before = (threads.rank() + size - 1) % size;
+  std::vector<distributed::Partner> partners = {{next, bytes, next == before ? bytes : 0}};
+  if (next != before) {
+    partners.push_back({before, 0, bytes});
+  }
+  const std::optional<distributed::Rounds> rounds =
+      distributed::open_rounds(threads, partners, "halo");
+  if (!rounds) {
+    return;
+  }
+  const runtime::Stream stream(threads.device());
+  const Buffer<std::byte> sent(threads.device(), bytes);
+  add_call(report, threads, op, "rounds",
+           time_calls(threads, stream,
+                      [&] {
+                        runtime::copy_on_device(stream, sent, rounds->outgoing(0));
+                        rounds->send(stream);
+                        rounds->receive(stream);
+                      }),
+           bytes, false);
+}
+
 // @param nccl, raw  null: NCCL is not there
 void measure_halo(const Group& threads, const Group* nccl, const RawNccl* raw, std::size_t bytes,
                   Report& report) {
@@ -322,6 +356,7 @@ void measure_halo(const Group& threads, const Group* nccl, const RawNccl* raw, s
     });
   };
   add_call(report, threads, op, "exchange", exchange(threads), bytes, false);
+  measure_rounds(threads, op, bytes, report);
   if (nccl != nullptr) {
     add_call(report, threads, op, "exchange by nccl", exchange(*nccl), bytes, false);
     add_call(report, threads, op, "ncclSend and ncclRecv",
@@ -331,8 +366,9 @@ void measure_halo(const Group& threads, const Group* nccl, const RawNccl* raw, s
   }
 }
 
+// @param impl  what the group itself is called
 void measure_all_reduce(const Group& threads, const Group* nccl, const RawNccl* raw,
-                        Report& report) {
+                        const char* impl, Report& report) {
   const std::string op = "all_reduce of a scalar";
   const runtime::Stream stream(threads.device());
   const Buffer<double> value(threads.device(), std::vector<double>{1});
@@ -341,7 +377,7 @@ void measure_all_reduce(const Group& threads, const Group* nccl, const RawNccl* 
       distributed::all_reduce(group, stream, value, distributed::Operation::max);
     });
   };
-  add_call(report, threads, op, "threads", reduce(threads), 8, false);
+  add_call(report, threads, op, impl, reduce(threads), 8, false);
   if (nccl != nullptr) {
     add_call(report, threads, op, "by nccl", reduce(*nccl), 8, false);
     add_call(report, threads, op, "ncclAllReduce",
@@ -360,7 +396,7 @@ void measure_calls(const Group& threads, Report& report) {
   }
   const Group* const by_nccl = nccl ? &*nccl : nullptr;
   const RawNccl* const by_hand = raw ? &*raw : nullptr;
-  measure_all_reduce(threads, by_nccl, by_hand, report);
+  measure_all_reduce(threads, by_nccl, by_hand, "threads", report);
   for (const std::size_t kilobytes : {4, 64, 1024, 16384}) {
     measure_halo(threads, by_nccl, by_hand, 1024 * kilobytes, report);
   }
@@ -374,6 +410,10 @@ void measure_scaling_calls(Device /*device*/, Report& report) {
       std::printf("peer access between the first two: %s\n",
                   runtime::can_access_peer(devices[0], devices[1]) ? "yes" : "no");
       distributed::run_ranks(devices, [&](const Group& group) { measure_calls(group, report); });
+      distributed::run_ranks(
+          devices,
+          [&](const Group& group) { measure_all_reduce(group, nullptr, nullptr, "hosts", report); },
+          {.waiting = distributed::Waiting::hosts});
     }
   }
 }

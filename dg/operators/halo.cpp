@@ -14,6 +14,7 @@ namespace {
 using cgen::BlockBuilder;
 using cgen::Expr;
 
+constexpr const char* call_name = "exchange of traces";
 constexpr int halo_block = 128;
 // Small kernels and copies that others wait for go before the large ones.
 constexpr int first_priority = std::numeric_limits<int>::min();
@@ -91,22 +92,36 @@ Halo::Halo(const KernelShape& shape, const cgen::Type& real, const Discretizatio
       face_nodes_(device, nodes_of_faces(on.element)),
       sends_(table_of(shape, on, device, true)),
       receives_(table_of(shape, on, device, false)),
-      sent_(device, sends_.numbers * bytes_of_real(real)),
-      received_(device, receives_.numbers * bytes_of_real(real)) {
+      sent_bytes_(sends_.numbers * bytes_of_real(real)) {
   const std::size_t of_side =
       static_cast<std::size_t>(shape.fields * shape.face_nodes) * bytes_of_real(real);
+  std::vector<distributed::Partner> partners;
   std::size_t sent = 0;
   std::size_t received = 0;
   for (const PartNeighbour& neighbour : on.part->neighbours) {
     const std::size_t out = neighbour.sent.size() * of_side;
     const std::size_t in = neighbour.received.size() * of_side;
-    send_to_.push_back({neighbour.part, sent_.subrange(sent, out)});
-    receive_from_.push_back({neighbour.part, received_.subrange(received, in)});
+    partners.push_back({neighbour.part, out, in});
+    sent_parts_.push_back(
+        {sends_.sides.subrange(sent / of_side, neighbour.sent.size()), out / bytes_of_real(real)});
     received_parts_.push_back(
         {receives_.sides.subrange(received / of_side, neighbour.received.size()),
          in / bytes_of_real(real)});
     sent += out;
     received += in;
+  }
+  rounds_ = distributed::open_rounds(group_, partners, call_name);
+  if (!rounds_) {
+    messages_.emplace(Messages{{device, sent}, {device, received}});
+    sent = 0;
+    received = 0;
+    for (const distributed::Partner& each : partners) {
+      send_to_.push_back({each.rank, messages_->sent.subrange(sent, each.sent_bytes)});
+      receive_from_.push_back(
+          {each.rank, messages_->received.subrange(received, each.received_bytes)});
+      sent += each.sent_bytes;
+      received += each.received_bytes;
+    }
   }
   const cgen::Module module = halo_kernels(shape, real);
   const cgen::Dialect dialect = loopy::dialect_of(device);
@@ -144,22 +159,42 @@ void Halo::start(runtime::StreamRef stream, runtime::BufferRef<std::byte> state)
   state_ = state;
   stream.record(written_);
   stream_.wait(written_);
-  launch(*pack_, {sends_.sides.ref(), sends_.numbers}, sent_.ref());
+  if (!rounds_) {
+    launch(*pack_, {sends_.sides.ref(), sends_.numbers}, messages_->sent.ref());
+    return;
+  }
+  if (is_sent_) {
+    rounds_->receive(stream_);  // what nobody has asked for
+  }
+  for (std::size_t i = 0; i < sent_parts_.size(); ++i) {
+    launch(*pack_, sent_parts_[i], rounds_->outgoing(i));
+  }
+  rounds_->send(stream_);
+  is_sent_ = true;
 }
 
 void Halo::finish(runtime::StreamRef stream) {
   if (!state_) {
     return;
   }
-  // the messages of GPUs that this one reaches are read where they are
-  group_.exchange_and_use(
-      stream_, send_to_, receive_from_,
-      [this](std::span<const runtime::BufferRef<const std::byte>> messages) {
-        for (std::size_t i = 0; i < messages.size(); ++i) {
-          launch(*unpack_, received_parts_[i], messages[i]);
-        }
-      },
-      "exchange of traces");
+  if (rounds_) {
+    rounds_->tell(stream);
+    rounds_->receive(stream_);
+    is_sent_ = false;
+    for (std::size_t i = 0; i < received_parts_.size(); ++i) {
+      launch(*unpack_, received_parts_[i], rounds_->incoming(i));
+    }
+  } else {
+    // the messages of GPUs that this one reaches are read where they are
+    group_.exchange_and_use(
+        stream_, send_to_, receive_from_,
+        [this](std::span<const runtime::BufferRef<const std::byte>> messages) {
+          for (std::size_t i = 0; i < messages.size(); ++i) {
+            launch(*unpack_, received_parts_[i], messages[i]);
+          }
+        },
+        call_name);
+  }
   stream_.record(ready_);
   stream.wait(ready_);
   state_.reset();

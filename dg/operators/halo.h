@@ -7,6 +7,7 @@
 #include "rtcg/cgen/ast/type.h"
 #include "rtcg/dg/operators/discretization.h"
 #include "rtcg/dg/operators/kernel_writer.h"
+#include "rtcg/distributed/exchange/rounds.h"
 #include "rtcg/runtime/device/event.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/stream.h"
@@ -24,6 +25,8 @@ namespace rtcg::dg::detail {
 
 /// Keeps the ghosts of a state as they are on the ranks that own them, by a stream of its own: the
 /// values on the faces travel while the caller's stream works on elements that do not need them.
+/// Where devices wait for each other, the kernel that packs a message writes it into the
+/// neighbour's memory, and no host waits.
 ///
 /// All ranks make the same calls.
 class Halo {
@@ -41,7 +44,7 @@ class Halo {
   /// Forgets the latest start: the ghosts have their values.
   void drop() noexcept { state_.reset(); }
 
-  [[nodiscard]] std::size_t bytes_sent() const noexcept { return sent_.size_bytes(); }
+  [[nodiscard]] std::size_t bytes_sent() const noexcept { return sent_bytes_; }
 
  private:
   struct Table {
@@ -52,6 +55,10 @@ class Halo {
   struct Part {
     runtime::BufferRef<std::uint32_t> sides;
     std::size_t numbers = 0;
+  };
+  struct Messages {
+    runtime::Buffer<std::byte> sent;
+    runtime::Buffer<std::byte> received;
   };
   [[nodiscard]] static Table table_of(const KernelShape& shape, const Discretization& on,
                                       runtime::Device device, bool is_sent);
@@ -65,14 +72,17 @@ class Halo {
   runtime::Buffer<std::uint8_t> face_nodes_;
   Table sends_;
   Table receives_;
-  runtime::Buffer<std::byte> sent_;
-  runtime::Buffer<std::byte> received_;
+  std::size_t sent_bytes_ = 0;
+  std::vector<Part> sent_parts_;      ///< by neighbour
+  std::vector<Part> received_parts_;  ///< the same
+  std::optional<Messages> messages_;  ///< where the hosts exchange them
   std::vector<distributed::Send> send_to_;
   std::vector<distributed::Receive> receive_from_;
-  std::vector<Part> received_parts_;  ///< by neighbour
   std::optional<runtime::Kernel> pack_;
   std::optional<runtime::Kernel> unpack_;
   std::optional<runtime::BufferRef<std::byte>> state_;  ///< whose ghosts are old
+  bool is_sent_ = false;                       ///< a round has begun that has not been received
+  std::optional<distributed::Rounds> rounds_;  ///< ends first: its work uses what is above
 };
 
 }  // namespace rtcg::dg::detail

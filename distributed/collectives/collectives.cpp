@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/collectives/reduce_parts.h"
+#include "rtcg/distributed/exchange/peer_rounds.h"
 #include "rtcg/distributed/group/group_state.h"
 #include "rtcg/runtime/device/copy.h"
 
@@ -80,6 +81,45 @@ void reduce_by_shares(const Group& group, StreamRef stream, const Bytes& values,
   group.exchange(stream, sends, receives, "all_reduce");
 }
 
+// Those of short arrays; null: the ranks' devices do not wait for each other.
+PeerRounds* reduction_rounds(const Group& group) {
+  GroupState& state = group.state();
+  if (!state.has_tried_rounds) {
+    state.has_tried_rounds = true;
+    if (auto* const transport = dynamic_cast<RoundsTransport*>(state.transport.get())) {
+      std::vector<Partner> partners;
+      for (int rank = 0; rank < group.size(); ++rank) {
+        if (rank != group.rank()) {
+          partners.push_back({rank, longest_whole_bytes, longest_whole_bytes});
+        }
+      }
+      state.reduction_rounds = transport->open_rounds("all_reduce", partners);
+    }
+  }
+  return state.reduction_rounds.get();
+}
+
+// Each rank writes its values into the memory of all others, and combines what it has got.
+void reduce_by_rounds(const Group& group, PeerRounds& rounds, StreamRef stream, const Bytes& values,
+                      NumberKind kind, Operation operation) {
+  rounds.follow(stream);
+  std::vector<Bytes> targets;
+  for (std::size_t i = 0; i < rounds.partners(); ++i) {
+    targets.push_back(rounds.outgoing(i).subrange(0, values.count()));
+  }
+  copy_to_all(group, stream, values, targets);
+  rounds.send(stream);
+  group.state().traffic.messages += rounds.partners();
+  group.state().traffic.bytes += rounds.partners() * values.count();
+  rounds.receive(stream);
+  std::vector<ConstBytes> parts;
+  for (std::size_t i = 0; i < rounds.partners(); ++i) {  // the other ranks, ascending
+    parts.push_back(rounds.incoming(i).subrange(0, values.count()));
+  }
+  parts.insert(parts.begin() + group.rank(), values);
+  reduce_parts_apart(group, stream, parts, values, kind, operation);
+}
+
 }  // namespace
 
 void all_reduce(const Group& group, StreamRef stream, Bytes values, NumberKind kind,
@@ -89,6 +129,10 @@ void all_reduce(const Group& group, StreamRef stream, Bytes values, NumberKind k
   }
   if (values.count() > longest_whole_bytes) {
     reduce_by_shares(group, stream, values, kind, operation);
+    return;
+  }
+  if (PeerRounds* const rounds = reduction_rounds(group)) {
+    reduce_by_rounds(group, *rounds, stream, values, kind, operation);
     return;
   }
   Workspace& workspace = group.state().workspace;

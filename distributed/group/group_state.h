@@ -12,6 +12,8 @@
 
 namespace rtcg::distributed::detail {
 
+class PeerRounds;
+
 /// Memory of a device that calls use one after the other, on any streams.
 class Workspace {
  public:
@@ -31,6 +33,9 @@ struct GroupState {
   Traffic traffic{};
   Workspace workspace{};
   std::map<std::string, runtime::Kernel> reductions{};  ///< by their texts' names
+  /// Of all_reduce with all other ranks; null: the devices cannot, or it has not been used yet.
+  std::shared_ptr<PeerRounds> reduction_rounds{};
+  bool has_tried_rounds = false;
 };
 
 /// a op b, as every reduction of the layer computes it.

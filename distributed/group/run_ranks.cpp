@@ -10,10 +10,12 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/distributed/exchange/peer_rounds.h"
 #include "rtcg/distributed/exchange/staging.h"
 #include "rtcg/distributed/group/named_failure.h"
 #include "rtcg/runtime/device/copy.h"
@@ -52,11 +54,14 @@ void relax() noexcept {
 /// What the ranks of one process share.
 class Hub {
  public:
-  Hub(std::vector<Device> devices, double timeout_seconds)
+  Hub(std::vector<Device> devices, const GroupOptions& options)
       : devices_(std::move(devices)),
-        timeout_seconds_(timeout_seconds),
+        timeout_seconds_(options.timeout_seconds),
+        waiting_(options.waiting),
         calls_(devices_.size()),
-        has_ended_(devices_.size(), false) {}
+        has_ended_(devices_.size(), false),
+        watch_(std::make_shared<detail::RoundsWatch>(
+            [this](const detail::Awaited& waiting) { return why_in_vain(waiting); })) {}
 
   [[nodiscard]] const std::vector<Device>& devices() const noexcept { return devices_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(devices_.size()); }
@@ -116,12 +121,95 @@ class Hub {
     has_ended_[static_cast<std::size_t>(rank)] = true;
     tell_change();
   }
+
+  /// Whether the devices of all ranks wait for each other: the same answer to every rank.
+  [[nodiscard]] bool waits_on_devices() {
+    const std::lock_guard lock(devices_mutex_);
+    if (!waits_on_devices_) {
+      waits_on_devices_ = waiting_ == Waiting::devices && can_wait_on_devices();
+      if (*waits_on_devices_) {
+        lane_memory_ = std::make_shared<detail::LaneMemory>(devices_[0]);
+      }
+    }
+    return *waits_on_devices_;
+  }
+  [[nodiscard]] const std::shared_ptr<detail::RoundsWatch>& watch() const { return watch_; }
+
+  /// The lane of the rounds that rank `by`, one of the two, opens as its next ones in this
+  /// direction.
+  [[nodiscard]] std::shared_ptr<detail::Lane> lane(std::string_view call, int from, int to, int by,
+                                                   std::size_t bytes) {
+    const std::lock_guard lock(devices_mutex_);
+    const std::size_t number = opened_[{from, to, by}]++;
+    const auto found = lanes_.find({from, to, number});
+    if (found == lanes_.end()) {
+      const auto made = std::make_shared<detail::Lane>(
+          lane_memory_, from, devices_[static_cast<std::size_t>(to)], to, bytes);
+      lanes_.emplace(std::tuple(from, to, number), made);
+      return made;
+    }
+    std::shared_ptr<detail::Lane> both = std::move(found->second);
+    lanes_.erase(found);
+    if (both->bytes() != bytes) {
+      const std::size_t others = both->bytes();
+      detail::throw_size_mismatch(call, from, by == from ? bytes : others, to,
+                                  by == from ? others : bytes);
+    }
+    return both;
+  }
+
   [[nodiscard]] int first_failed() const {
     const std::lock_guard lock(mutex_);
     return failure_ ? failure_->rank : -1;
   }
 
  private:
+  // A device that two ranks share would hold one of them up while the other one waits for it:
+  // whoever waits for a device waits for all of its streams, and these may share queues of
+  // hardware.
+  [[nodiscard]] bool can_wait_on_devices() const {
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      if (!runtime::has_flags(devices_[i])) {
+        return false;
+      }
+      for (std::size_t j = 0; j < devices_.size(); ++j) {
+        if (i != j &&
+            (devices_[i] == devices_[j] || !runtime::can_access_peer(devices_[i], devices_[j]))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // What a watch asks.
+  [[nodiscard]] std::exception_ptr why_in_vain(const detail::Awaited& waiting) {
+    // a rank that is about to fail gives its rounds up before it says why
+    constexpr double seconds_of_ending = 1;
+    const std::lock_guard lock(mutex_);
+    const bool has_ended = has_ended_[static_cast<std::size_t>(waiting.awaited)] ||
+                           (waiting.is_closed && waiting.seconds > seconds_of_ending);
+    if (!has_ended && waiting.seconds <= timeout_seconds_) {
+      return nullptr;
+    }
+    Call& here = calls_[static_cast<std::size_t>(waiting.rank)];
+    const Call before = here;
+    here = {std::string(waiting.call), waiting.awaited};
+    const std::string chain = chain_from(waiting.rank);
+    here = before;
+    try {
+      if (failure_) {
+        detail::throw_rank_failed(failure_->rank, failure_->reason);
+      }
+      if (has_ended) {
+        detail::throw_rank_ended(waiting.awaited, chain);
+      }
+      detail::throw_time_out(timeout_seconds_, chain);
+    } catch (const Error&) {
+      return std::current_exception();
+    }
+  }
+
   struct Failure {
     int rank;
     std::string reason;
@@ -210,6 +298,7 @@ class Hub {
 
   const std::vector<Device> devices_;
   const double timeout_seconds_;
+  const Waiting waiting_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<std::uint64_t> changes_ = 0;  ///< how many there were, under the mutex
@@ -217,6 +306,14 @@ class Hub {
   std::vector<Call> calls_;  ///< that ranks wait in
   std::vector<bool> has_ended_;
   std::optional<Failure> failure_;
+
+  std::mutex devices_mutex_;  // of the next four; held while devices are asked
+  std::shared_ptr<detail::LaneMemory> lane_memory_;
+  std::optional<bool> waits_on_devices_;
+  std::map<std::tuple<int, int, std::size_t>, std::shared_ptr<detail::Lane>>
+      lanes_;  ///< of one end
+  std::map<std::tuple<int, int, int>, std::size_t> opened_;
+  const std::shared_ptr<detail::RoundsWatch> watch_;  // its thread ends first
 };
 
 /// Events of one device, used again when the last owner of a message has gone.
@@ -306,7 +403,7 @@ class ClaimedMessages {
   std::vector<std::shared_ptr<Message>> messages_;
 };
 
-class ThreadTransport final : public Transport {
+class ThreadTransport final : public Transport, public detail::RoundsTransport {
  public:
   ThreadTransport(std::shared_ptr<Hub> hub, int rank)
       : hub_(std::move(hub)),
@@ -395,6 +492,19 @@ class ThreadTransport final : public Transport {
     posted.wait_until_taken(call, stream);
   }
 
+  [[nodiscard]] std::shared_ptr<detail::PeerRounds> open_rounds(
+      std::string_view call, std::span<const Partner> partners) override {
+    if (!hub_->waits_on_devices()) {
+      return nullptr;
+    }
+    std::vector<detail::PeerRounds::End> ends;
+    for (const Partner& each : partners) {
+      ends.push_back({each, hub_->lane(call, rank_, each.rank, rank_, each.sent_bytes),
+                      hub_->lane(call, each.rank, rank_, rank_, each.received_bytes)});
+    }
+    return std::make_shared<detail::PeerRounds>(rank_, call, std::move(ends), hub_->watch());
+  }
+
   void fail(const std::string& reason) noexcept override { hub_->fail(rank_, reason); }
 
  private:
@@ -427,7 +537,7 @@ void run_ranks(const std::vector<Device>& devices, const std::function<void(cons
                        "a group of no ranks: give the device of each");
   }
   detail::check_timeout(options.timeout_seconds);
-  const auto hub = std::make_shared<Hub>(devices, options.timeout_seconds);
+  const auto hub = std::make_shared<Hub>(devices, options);
   std::vector<std::exception_ptr> errors(devices.size());
   std::vector<std::thread> threads;
   for (int rank = 0; rank < hub->size(); ++rank) {

@@ -9,9 +9,16 @@
 
 namespace rtcg::distributed {
 
+/// Who waits for the messages of Rounds, as steps of dg and sums of few numbers use them.
+enum class Waiting {
+  devices,  ///< where each rank has a device of its own that reaches those of the others: default
+  hosts,    ///< always
+};
+
 struct GroupOptions {
   /// How long a rank waits for another one until its call fails.
   double timeout_seconds = 60;
+  Waiting waiting = Waiting::devices;
 };
 
 /// Runs `work` on one thread for each rank, and returns when all have ended. Rank i has device i;

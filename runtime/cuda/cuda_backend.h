@@ -10,6 +10,7 @@
 #include "rtcg/runtime/cuda/cuda_compiler.h"
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/peer.h"
 
@@ -20,7 +21,10 @@ namespace rtcg::runtime::cuda {
 /// Works in the device's primary context, which libraries of the runtime API share; it is retained
 /// at first use and never released. Handles: Stream is CUstream, Event CUevent, Kernel CUfunction,
 /// Program CUlibrary (CUmodule where the driver is older than CUDA 12). Any thread may call.
-class CudaBackend final : public Backend, public PeerBackend, public InterprocessBackend {
+class CudaBackend final : public Backend,
+                          public PeerBackend,
+                          public InterprocessBackend,
+                          public FlagBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
   CudaBackend(const DriverApi& driver, int index);
@@ -77,6 +81,10 @@ class CudaBackend final : public Backend, public PeerBackend, public Interproces
   [[nodiscard]] InterprocessHandle export_event(Event event) override;
   [[nodiscard]] Event import_event(const InterprocessHandle& event) override;
 
+  [[nodiscard]] bool has_flags() override;
+  void set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) override;
+  void wait_for_flag(Stream stream, DeviceAddress flag, std::uint32_t bits) override;
+
   [[nodiscard]] Compiler& compiler() override { return compiler_; }
   [[nodiscard]] OutputKind output_kind() const override { return OutputKind::cubin; }
   Program load(const CompiledProgram& compiled) override;
@@ -110,6 +118,7 @@ class CudaBackend final : public Backend, public PeerBackend, public Interproces
   [[nodiscard]] CUresult try_allocate(CUdeviceptr* address, std::size_t size_bytes,
                                       MemoryKind kind) const;
   [[nodiscard]] bool release_cached_memory() const;
+  [[nodiscard]] bool try_flags();
   [[nodiscard]] std::string kernel_list(Program program) const;
 
   const DriverApi& driver_;
@@ -122,7 +131,9 @@ class CudaBackend final : public Backend, public PeerBackend, public Interproces
   std::set<CUdevice> readers_;                // devices that reach our memory
   std::mutex peers_mutex_;                    // guards the next one
   std::map<const CudaBackend*, bool> peers_;  // whether we reach theirs
-  std::set<CUevent> events_without_timing_;   // the driver has one status for all bad events
+  std::once_flag flags_tried_;
+  bool has_flags_ = false;
+  std::set<CUevent> events_without_timing_;  // the driver has one status for all bad events
 };
 
 /// Makes a backend's context current on this thread while it lives.

@@ -173,6 +173,8 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
   X(cuOccupancyMaxPotentialBlockSize, 6050)            \
   X(cuLaunchHostFunc, 10000)                           \
+  X(cuStreamWriteValue32, 11070)                       \
+  X(cuStreamWaitValue32, 11070)                        \
   X(cuStreamBeginCapture, 10010)                       \
   X(cuStreamGetCaptureInfo, 11030)                     \
   X(cuStreamUpdateCaptureDependencies, 11030)          \

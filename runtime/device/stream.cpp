@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rtcg/runtime/device/fail_stream.h"
 #include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/memory_pool.h"
 
@@ -26,11 +27,12 @@ Listeners& listeners() {
   return made;
 }
 
-/// What functions on the host threw, by stream, until somebody waits for it.
-class HostCallErrors {
+/// What functions on the host threw, and why work did not come, by stream, until somebody waits for
+/// it.
+class StreamErrors {
  public:
-  static HostCallErrors& instance() {
-    static HostCallErrors& made = *new HostCallErrors;  // calls may end late
+  static StreamErrors& instance() {
+    static StreamErrors& made = *new StreamErrors;  // calls may end late
     return made;
   }
 
@@ -77,7 +79,7 @@ struct HostCall {
     try {
       function();
     } catch (...) {
-      HostCallErrors::instance().add(stream, std::current_exception());
+      StreamErrors::instance().add(stream, std::current_exception());
     }
   }
 };
@@ -131,7 +133,7 @@ class Releaser {
 
 void StreamRef::synchronize() const {
   device_.backend().synchronize(handle_);
-  HostCallErrors::instance().rethrow(*this);
+  StreamErrors::instance().rethrow(*this);
 }
 
 void StreamRef::call_host(std::function<void()> function) const {
@@ -153,6 +155,10 @@ void StreamRef::keep(std::shared_ptr<const void> owner) const {
   // shared, since a std::function is copied: the last copy goes with the call
   const auto held = std::make_shared<std::shared_ptr<const void>>(std::move(owner));
   call_host([held] { Releaser::instance().release(std::exchange(*held, nullptr)); });
+}
+
+void detail::fail_stream(StreamRef stream, std::exception_ptr error) {
+  StreamErrors::instance().add(stream, std::move(error));
 }
 
 void detail::on_stream_end(void (*listener)(StreamRef) noexcept) {

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -418,6 +421,45 @@ void HostBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shape,
 
 void HostBackend::call_host(Stream stream, HostFunction function, void* data) {
   queue(stream).submit([function, data] { function(data); }, "call");
+}
+
+bool HostBackend::copy_between(Stream stream, Backend& of_stream, DeviceAddress target,
+                               Backend& of_target, DeviceAddress source, Backend& of_source,
+                               std::size_t size_bytes) {
+  if (!reach(of_target) || !reach(of_source)) {
+    return false;
+  }
+  CopyRegion region;
+  region.target.address = target;
+  region.source.address = source;
+  region.row_bytes = size_bytes;
+  of_stream.copy(stream, region);
+  return true;
+}
+
+void HostBackend::set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) {
+  queue(stream).submit(
+      [flag, value] {
+        std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(flag))
+            .store(value, std::memory_order_release);
+      },
+      "set flag");
+}
+
+void HostBackend::wait_for_flag(Stream stream, DeviceAddress flag, std::uint32_t bits) {
+  queue(stream).submit(
+      [flag, bits] {
+        const std::atomic_ref<std::uint32_t> word(*reinterpret_cast<std::uint32_t*>(flag));
+        // busily at first: what is awaited is often a few microseconds away
+        for (int round = 0; (word.load(std::memory_order_acquire) & bits) == 0; ++round) {
+          if (round < 100) {
+            std::this_thread::yield();
+          } else {
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+          }
+        }
+      },
+      "wait for flag");
 }
 
 void HostBackend::begin_capture(Stream stream) {

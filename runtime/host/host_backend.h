@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/device/flags.h"
+#include "rtcg/runtime/device/peer.h"
 #include "rtcg/runtime/host/host_queue.h"
 
 namespace rtcg::runtime {
@@ -16,7 +18,7 @@ namespace rtcg::runtime {
 /// Every stream runs its work in order on its own thread; a kernel spreads its blocks over OpenMP
 /// threads itself. Work of different streams overlaps. An exception out of a kernel is reported by
 /// the next synchronisation of its stream. Use handles made before a fork() only in the parent.
-class HostBackend : public Backend {
+class HostBackend : public Backend, public PeerBackend, public FlagBackend {
  public:
   HostBackend();
 
@@ -44,6 +46,14 @@ class HostBackend : public Backend {
   void copy(Stream stream, const CopyRegion& region) override;
   void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
             std::size_t count) override;
+
+  // Objects of this class, of which tests make several, are devices that share their memory.
+  bool reach(Backend& other) override { return dynamic_cast<HostBackend*>(&other) != nullptr; }
+  bool copy_between(Stream stream, Backend& of_stream, DeviceAddress target, Backend& of_target,
+                    DeviceAddress source, Backend& of_source, std::size_t size_bytes) override;
+  [[nodiscard]] bool has_flags() override { return true; }
+  void set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) override;
+  void wait_for_flag(Stream stream, DeviceAddress flag, std::uint32_t bits) override;
 
   [[nodiscard]] Compiler& compiler() override;
   [[nodiscard]] OutputKind output_kind() const override { return OutputKind::host_shared_object; }

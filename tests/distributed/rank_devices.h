@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/distributed/group/run_ranks.h"
+#include "rtcg/runtime/host/host_backend.h"
 #include "tests/support/judged_devices.h"
 
 // Devices for ranks as threads: everywhere several ranks share one, on machines with several GPUs
@@ -55,6 +57,20 @@ inline const std::vector<DeviceSet>& device_sets() {
     return result;
   }();
   return sets;
+}
+
+/// Devices on the processor that are different ones to the ranks, as GPUs are. They live as long as
+/// the process.
+inline std::vector<runtime::Device> host_devices_apart(int ranks) {
+  static std::deque<runtime::HostBackend>& made = *new std::deque<runtime::HostBackend>;
+  std::vector<runtime::Device> result;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    if (made.size() == rank) {
+      made.emplace_back();
+    }
+    result.emplace_back(made[rank]);
+  }
+  return result;
 }
 
 /// Ranks as threads that share the processor.

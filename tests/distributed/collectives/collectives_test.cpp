@@ -53,12 +53,19 @@ void expect_reductions(const DeviceSet& set, int ranks, std::size_t count, Opera
     }
     expected[i] = expected_of(of_ranks, operation);
   }
-  run_ranks(set.of_ranks(ranks), [&](const Group& group) {
-    const runtime::Stream stream(group.device());
-    const Buffer<T> values(group.device(), inputs[static_cast<std::size_t>(group.rank())]);
-    all_reduce(group, stream, values, operation);
-    EXPECT_EQ(values.to_vector(stream), expected) << "rank " << group.rank();
-  });
+  for (const Waiting waiting : {Waiting::hosts, Waiting::devices}) {
+    const bool is_host = set.devices[0].info().id.kind == runtime::BackendKind::host;
+    run_ranks(is_host && waiting == Waiting::devices ? testing::host_devices_apart(ranks)
+                                                     : set.of_ranks(ranks),
+              [&](const Group& group) {
+                const runtime::Stream stream(group.device());
+                const Buffer<T> values(group.device(),
+                                       inputs[static_cast<std::size_t>(group.rank())]);
+                all_reduce(group, stream, values, operation);
+                EXPECT_EQ(values.to_vector(stream), expected) << "rank " << group.rank();
+              },
+              {.waiting = waiting});
+  }
 }
 
 // Sums of floating-point numbers, too, to the bit: the order is that of the tree.
@@ -71,6 +78,29 @@ TEST(Collectives, ReduceWithTheSameBitsEverywhere) {
       expect_reductions<std::int64_t>(set, 3, 77, operation);
     }
     expect_reductions<double>(set, 3, 1, Operation::sum);
+  }
+}
+
+// One after the other, without a host between them, on streams that take turns.
+TEST(Collectives, ReduceAgainAndAgain) {
+  std::vector<std::vector<Device>> of_ranks = {testing::host_devices_apart(3)};
+  if (testing::judged_of(runtime::BackendKind::cuda).size() > 1) {
+    of_ranks.push_back(testing::judged_of(runtime::BackendKind::cuda));
+  }
+  for (const std::vector<Device>& devices : of_ranks) {
+    run_ranks(devices, [&](const Group& group) {
+      const runtime::Stream first(group.device());
+      const runtime::Stream second(group.device());
+      const Buffer<double> value(group.device(), std::vector<double>{1.0 + group.rank()});
+      double expected = group.size() * (group.size() + 1) / 2;
+      for (int i = 0; i < 20; ++i) {
+        const runtime::Stream& stream = i % 3 == 0 ? first : second;
+        stream.wait((i % 3 == 0 ? second : first).record());
+        all_reduce(group, stream, value, Operation::sum);
+        expected *= i == 0 ? 1 : group.size();
+      }
+      EXPECT_EQ(value.to_vector(second), std::vector<double>{expected});
+    });
   }
 }
 

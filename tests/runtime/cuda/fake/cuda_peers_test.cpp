@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/peer.h"
 #include "tests/runtime/cuda/fake/fake_device.h"
@@ -94,6 +95,29 @@ TEST_F(CudaPeers, CopyToTheHostThroughPinnedMemory) {
   copy_on_device(host_stream, to, back.ref());
   EXPECT_EQ(back.to_vector(), (std::vector<int>{6, 7}));
   EXPECT_ERROR("runtime.copy.other_stream", copy_on_device(Stream(other(1)), from, to.ref()));
+}
+
+// Whether streams can is tried once, by two of them.
+TEST_F(CudaPeers, WaitForFlags) {
+  EXPECT_TRUE(has_flags(other(0)));
+  const std::string tried = take_calls();
+  EXPECT_NE(tried.find("cuStreamWaitValue32(2,2)\ncuStreamWriteValue32(1,0)\n"
+                       "cuStreamWriteValue32(2,0)\n"),
+            std::string::npos)
+      << tried;
+  EXPECT_TRUE(has_flags(other(0)));
+  EXPECT_EQ(take_calls(), "");
+  const Flags flags(other(0), 2);
+  EXPECT_TRUE(has_flags(other(1)));
+  const Stream stream(other(1));
+  take_calls();
+  flags.set(stream, 1, 3);
+  flags.wait(stream, 0, 1);
+  EXPECT_EQ(take_calls(), "cuStreamWriteValue32(3,0)\ncuStreamWaitValue32(1,2)\n");
+  EXPECT_EQ(flags.load(1), 3U);
+  fail_next("cuStreamWaitValue32", CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_FALSE(has_flags(other(2)));
+  EXPECT_ERROR("runtime.flags.unsupported", Flags(other(2), 1));
 }
 
 TEST_F(CudaPeers, ExportMemoryToOtherProcesses) {

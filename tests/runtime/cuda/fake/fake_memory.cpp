@@ -96,6 +96,17 @@ CUresult stream_destroy(CUstream stream) {
   drop("stream");
   return CUDA_SUCCESS;
 }
+// No stream waits: all work is done when it is submitted.
+CUresult write_value(CUstream /*stream*/, CUdeviceptr address, cuuint32_t value,
+                     unsigned int flags) {
+  RETURN_IF_FAILED("cuStreamWriteValue32", value, flags);
+  *reinterpret_cast<cuuint32_t*>(address) = value;
+  return CUDA_SUCCESS;
+}
+CUresult wait_value(CUstream /*stream*/, CUdeviceptr /*address*/, cuuint32_t value,
+                    unsigned int flags) {
+  return enter("cuStreamWaitValue32", value, flags);
+}
 CUresult event_create(CUevent* event, unsigned int flags) {
   RETURN_IF_FAILED("cuEventCreate", flags);
   *event = static_cast<CUevent>(make("event"));
@@ -260,6 +271,8 @@ void add_memory_functions(Table& table) {
   MADE(cuMemFreeAsync, 11020, pool_free)
   MADE(cuStreamCreateWithPriority, 5050, stream_create)
   MADE(cuStreamDestroy, 4000, stream_destroy)
+  MADE(cuStreamWriteValue32, 11070, write_value)
+  MADE(cuStreamWaitValue32, 11070, wait_value)
   MADE(cuEventCreate, 2000, event_create)
   MADE(cuEventDestroy, 4000, event_destroy)
   MADE(cuEventElapsedTime, 2000, elapsed)

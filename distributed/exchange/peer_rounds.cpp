@@ -1,0 +1,338 @@
+#include "rtcg/distributed/exchange/peer_rounds.h"
+
+#include <algorithm>
+
+#include "rtcg/distributed/group/group_state.h"
+#include "rtcg/runtime/device/fail_stream.h"
+
+namespace rtcg::distributed::detail {
+namespace {
+
+constexpr auto watch_interval = std::chrono::milliseconds(2);
+constexpr std::size_t slot_alignment = 256;
+constexpr std::size_t flags_at_once = 4096;
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+}
+
+std::uint32_t bit_of(std::uint64_t round) {
+  return round / 2 % 2 == 0 ? 1 : 2;
+}
+
+void wait_for(runtime::StreamRef stream) noexcept {
+  try {
+    stream.device().backend().synchronize(stream.native_handle());
+  } catch (...) {
+    // its device has failed: nothing of it writes any more
+  }
+}
+
+/// All rounds of the process, for streams that end.
+class Registry {
+ public:
+  static Registry& instance() {
+    static Registry& made = [&]() -> Registry& {
+      runtime::detail::on_stream_end(
+          [](runtime::StreamRef stream) noexcept { instance().end(stream); });
+      return *new Registry;
+    }();
+    return made;
+  }
+
+  void add(PeerRounds* rounds) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back(rounds);
+  }
+  void remove(PeerRounds* rounds) noexcept {
+    const std::lock_guard lock(mutex_);
+    all_.erase(std::find(all_.begin(), all_.end(), rounds));
+  }
+
+ private:
+  void end(runtime::StreamRef stream) noexcept {
+    const auto is_used = [&] {
+      const std::lock_guard lock(mutex_);
+      return std::any_of(all_.begin(), all_.end(),
+                         [&](const PeerRounds* each) { return each->uses(stream); });
+    };
+    if (!is_used()) {
+      return;
+    }
+    wait_for(stream);  // without the mutex: the stream may wait for ranks that need it
+    const std::lock_guard lock(mutex_);
+    for (PeerRounds* each : all_) {
+      each->forget(stream);
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<PeerRounds*> all_;
+};
+
+}  // namespace
+
+LaneMemory::LaneMemory(runtime::Device device)
+    : device_(device), flags_(std::make_shared<const runtime::Flags>(device, flags_at_once)) {}
+
+LaneMemory::Area LaneMemory::take(int from, runtime::Device receiver, int to, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(free_.begin(), free_.end(), [&](const Area& each) {
+    return each.from == from && each.to == to && each.bytes->count() >= bytes;
+  });
+  if (found != free_.end()) {
+    Area area = std::move(*found);
+    free_.erase(found);
+    return area;
+  }
+  if (flags_used_ + 2 > flags_->count()) {
+    flags_ = std::make_shared<const runtime::Flags>(device_, flags_at_once);
+    flags_used_ = 0;
+  }
+  flags_used_ += 2;
+  return {from, to, std::make_shared<const runtime::Buffer<std::byte>>(receiver, bytes), flags_,
+          flags_used_ - 2};
+}
+
+void LaneMemory::give_back(Area area) noexcept {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(area));
+}
+
+Lane::Lane(std::shared_ptr<LaneMemory> memory, int from, runtime::Device receiver, int to,
+           std::size_t bytes)
+    : bytes_(bytes),
+      memory_(std::move(memory)),
+      area_(memory_->take(from, receiver, to, 2 * aligned(bytes))) {
+  area_.flags->store(flag(0), 0);
+  area_.flags->store(flag(1), 0);
+}
+
+Lane::~Lane() {
+  memory_->give_back(std::move(area_));
+}
+
+runtime::BufferRef<std::byte> Lane::slot(std::uint64_t round) const {
+  return area_.bytes->subrange(round % 2 * aligned(bytes_), bytes_);
+}
+
+std::size_t Lane::flag(std::uint64_t round) const noexcept {
+  return area_.first_flag + round % 2;
+}
+
+// A slot's flag has bit 0 or 1, in turns: a wait finds the flag as it needs it without a reset.
+void Lane::set(runtime::StreamRef stream, std::uint64_t round) const {
+  area_.flags->set(stream, flag(round), bit_of(round));
+}
+
+void Lane::wait(runtime::StreamRef stream, std::uint64_t round) const {
+  area_.flags->wait(stream, flag(round), bit_of(round));
+}
+
+void Lane::open() const noexcept {
+  area_.flags->store(flag(0), 3);
+  area_.flags->store(flag(1), 3);
+}
+
+RoundsWatch::~RoundsWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void RoundsWatch::add(PeerRounds* rounds) {
+  const std::lock_guard lock(mutex_);
+  watched_.push_back(rounds);
+  if (!thread_.joinable()) {
+    thread_ = std::thread([this] { run(); });
+  }
+}
+
+void RoundsWatch::remove(PeerRounds* rounds) noexcept {
+  const std::lock_guard lock(mutex_);
+  watched_.erase(std::find(watched_.begin(), watched_.end(), rounds));
+}
+
+void RoundsWatch::run() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, watch_interval, [&] { return is_over_; })) {
+    for (PeerRounds* each : watched_) {
+      each->look(judge_);
+    }
+  }
+}
+
+PeerRounds::PeerRounds(int rank, std::string_view call, std::vector<End> ends,
+                       std::shared_ptr<RoundsWatch> watch)
+    : rank_(rank), call_(call), ends_(std::move(ends)), watch_(std::move(watch)) {
+  Registry::instance().add(this);
+  watch_->add(this);
+}
+
+PeerRounds::~PeerRounds() {
+  Registry::instance().remove(this);
+  for (const End& each : ends_) {
+    each.out->is_closed = true;
+  }
+  for (const runtime::StreamRef& each : streams_) {
+    wait_for(each);
+  }
+  watch_->remove(this);  // until here it lets streams go on
+}
+
+void PeerRounds::follow(runtime::StreamRef stream) {
+  tell(stream);
+  const std::lock_guard lock(mutex_);
+  if (last_ && *last_ != stream) {
+    stream.wait(last_->record({.with_timing = false}));
+  }
+  last_ = stream;
+}
+
+runtime::BufferRef<std::byte> PeerRounds::outgoing(std::size_t partner) const {
+  return ends_.at(partner).out->slot(sent_);
+}
+
+void PeerRounds::send(runtime::StreamRef stream) {
+  check();
+  tell(stream);
+  for (const End& each : ends_) {
+    each.out->set(stream, sent_);
+  }
+  ++sent_;
+  for (const End& each : ends_) {
+    each.out->sent.store(sent_);
+  }
+}
+
+void PeerRounds::receive(runtime::StreamRef stream) {
+  check();
+  tell(stream);
+  for (const End& each : ends_) {
+    each.in->wait(stream, received_);
+  }
+  ++received_;
+}
+
+runtime::BufferRef<const std::byte> PeerRounds::incoming(std::size_t partner) const {
+  return ends_.at(partner).in->slot(received_ - 1);
+}
+
+void PeerRounds::tell(runtime::StreamRef stream) {
+  const std::lock_guard lock(mutex_);
+  if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) {
+    streams_.push_back(stream);
+  }
+}
+
+bool PeerRounds::uses(runtime::StreamRef stream) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::find(streams_.begin(), streams_.end(), stream) != streams_.end();
+}
+
+void PeerRounds::forget(runtime::StreamRef stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  streams_.erase(std::remove(streams_.begin(), streams_.end(), stream), streams_.end());
+  if (last_ == stream) {
+    last_.reset();
+  }
+}
+
+void PeerRounds::look(const Judge& judge) {
+  if (has_failed_) {
+    // again: streams of partners that go on may have set flags since
+    for (const End& each : ends_) {
+      each.in->open();
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    const bool is_closed = ends_[i].in->is_closed;
+    const std::uint64_t sent = ends_[i].in->sent;
+    if (sent >= received_) {
+      continue;
+    }
+    const Clock::time_point now = Clock::now();
+    if (seen_ != std::pair{i, sent}) {
+      seen_ = {i, sent};
+      since_ = now;
+    }
+    const double seconds = std::chrono::duration<double>(now - since_).count();
+    if (const std::exception_ptr error =
+            judge({rank_, ends_[i].partner.rank, call_, seconds, is_closed})) {
+      fail(error);
+    }
+    return;
+  }
+  seen_ = {~std::size_t{0}, 0};
+}
+
+void PeerRounds::fail(const std::exception_ptr& error) {
+  const std::lock_guard lock(mutex_);
+  failure_ = error;
+  for (const runtime::StreamRef& each : streams_) {
+    runtime::detail::fail_stream(each, error);
+  }
+  has_failed_ = true;
+}
+
+void PeerRounds::check() const {
+  if (has_failed_) {
+    const std::lock_guard lock(mutex_);
+    std::rethrow_exception(failure_);
+  }
+}
+
+}  // namespace rtcg::distributed::detail
+
+namespace rtcg::distributed {
+
+Rounds::Rounds(Group group, std::shared_ptr<detail::PeerRounds> rounds, std::size_t sent_bytes)
+    : group_(std::move(group)), rounds_(std::move(rounds)), sent_bytes_(sent_bytes) {}
+Rounds::~Rounds() = default;
+Rounds::Rounds(Rounds&&) noexcept = default;
+Rounds& Rounds::operator=(Rounds&&) noexcept = default;
+
+std::size_t Rounds::partners() const noexcept {
+  return rounds_->partners();
+}
+runtime::BufferRef<std::byte> Rounds::outgoing(std::size_t partner) const {
+  return rounds_->outgoing(partner);
+}
+void Rounds::send(runtime::StreamRef stream) const {
+  rounds_->send(stream);
+  group_.state().traffic.messages += rounds_->partners();
+  group_.state().traffic.bytes += sent_bytes_;
+}
+void Rounds::receive(runtime::StreamRef stream) const {
+  rounds_->receive(stream);
+}
+runtime::BufferRef<const std::byte> Rounds::incoming(std::size_t partner) const {
+  return rounds_->incoming(partner);
+}
+void Rounds::tell(runtime::StreamRef stream) const {
+  rounds_->tell(stream);
+}
+
+std::optional<Rounds> open_rounds(const Group& group, std::span<const Partner> partners,
+                                  std::string_view call) {
+  std::size_t sent_bytes = 0;
+  for (const Partner& each : partners) {
+    group.check_rank(each.rank, call);
+    sent_bytes += each.sent_bytes;
+  }
+  auto* const transport = dynamic_cast<detail::RoundsTransport*>(group.state().transport.get());
+  std::shared_ptr<detail::PeerRounds> rounds =
+      transport == nullptr ? nullptr : transport->open_rounds(call, partners);
+  if (rounds == nullptr) {
+    return std::nullopt;
+  }
+  return Rounds(group, std::move(rounds), sent_bytes);
+}
+
+}  // namespace rtcg::distributed

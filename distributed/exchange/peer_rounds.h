@@ -1,0 +1,181 @@
+#pragma once
+// Internal header: it is not installed.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "rtcg/distributed/exchange/rounds.h"
+#include "rtcg/runtime/device/buffer.h"
+#include "rtcg/runtime/device/flags.h"
+
+namespace rtcg::distributed::detail {
+
+/// Memory for lanes, which is used again and given back with the last lane: to free memory of a
+/// device waits for its streams, and these may wait for whoever does it.
+class LaneMemory {
+ public:
+  /// @param device  one of those of the ranks
+  explicit LaneMemory(runtime::Device device);
+
+  struct Area {
+    int from = 0;
+    int to = 0;
+    std::shared_ptr<const runtime::Buffer<std::byte>> bytes;
+    std::shared_ptr<const runtime::Flags> flags;
+    std::size_t first_flag = 0;  ///< of two
+  };
+  /// At least `bytes` of the receiver's device.
+  [[nodiscard]] Area take(int from, runtime::Device receiver, int to, std::size_t bytes);
+  void give_back(Area area) noexcept;
+
+ private:
+  std::mutex mutex_;
+  runtime::Device device_;
+  std::shared_ptr<const runtime::Flags> flags_;
+  std::size_t flags_used_ = 0;
+  std::vector<Area> free_;
+};
+
+/// The messages of rounds from one rank to another, which both have.
+///
+/// There are two slots, which rounds use in turns. When a rank sends round n + 2 it has received
+/// round n + 1, which its partner sent after it had read round n: the slot is free without a word.
+class Lane {
+ public:
+  Lane(std::shared_ptr<LaneMemory> memory, int from, runtime::Device receiver, int to,
+       std::size_t bytes);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] runtime::BufferRef<std::byte> slot(std::uint64_t round) const;
+  /// The sender's stream has written round `round`.
+  void set(runtime::StreamRef stream, std::uint64_t round) const;
+  /// The receiver's stream waits for it.
+  void wait(runtime::StreamRef stream, std::uint64_t round) const;
+  /// Lets all waits pass that have been submitted.
+  void open() const noexcept;
+
+  /// How many rounds the sender has submitted, and whether it submits no more.
+  std::atomic<std::uint64_t> sent = 0;
+  std::atomic<bool> is_closed = false;
+
+ private:
+  [[nodiscard]] std::size_t flag(std::uint64_t round) const noexcept;
+
+  std::size_t bytes_;
+  std::shared_ptr<LaneMemory> memory_;
+  LaneMemory::Area area_;
+};
+
+/// A rank that waits for a partner's round, as a watch sees it.
+struct Awaited {
+  int rank;
+  int awaited;
+  std::string_view call;
+  double seconds;
+  bool is_closed;  ///< the partner has given the rounds up
+};
+/// Why a rank waits in vain; null: the message may still come.
+using Judge = std::function<std::exception_ptr(const Awaited&)>;
+
+class PeerRounds;
+
+/// A thread that looks after the rounds of ranks, whose hosts may wait for their devices: it lets
+/// streams go on that wait for what will not come.
+class RoundsWatch {
+ public:
+  explicit RoundsWatch(Judge judge) : judge_(std::move(judge)) {}
+  ~RoundsWatch();
+  RoundsWatch(const RoundsWatch&) = delete;
+  RoundsWatch& operator=(const RoundsWatch&) = delete;
+
+  void add(PeerRounds* rounds);
+  void remove(PeerRounds* rounds) noexcept;
+
+ private:
+  void run();
+
+  Judge judge_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<PeerRounds*> watched_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+/// One rank's side of Rounds.
+class PeerRounds {
+ public:
+  struct End {
+    Partner partner;
+    std::shared_ptr<Lane> out;
+    std::shared_ptr<Lane> in;
+  };
+  PeerRounds(int rank, std::string_view call, std::vector<End> ends,
+             std::shared_ptr<RoundsWatch> watch);
+  ~PeerRounds();
+  PeerRounds(const PeerRounds&) = delete;
+  PeerRounds& operator=(const PeerRounds&) = delete;
+
+  [[nodiscard]] std::size_t partners() const noexcept { return ends_.size(); }
+  /// Later work of the stream comes after all work that earlier rounds have submitted to others.
+  void follow(runtime::StreamRef stream);
+  [[nodiscard]] runtime::BufferRef<std::byte> outgoing(std::size_t partner) const;
+  void send(runtime::StreamRef stream);
+  void receive(runtime::StreamRef stream);
+  [[nodiscard]] runtime::BufferRef<const std::byte> incoming(std::size_t partner) const;
+  void tell(runtime::StreamRef stream);
+  [[nodiscard]] bool uses(runtime::StreamRef stream) const noexcept;
+  void forget(runtime::StreamRef stream) noexcept;
+
+  /// By a watch, again and again.
+  void look(const Judge& judge);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void check() const;
+  void fail(const std::exception_ptr& error);
+
+  const int rank_;
+  const std::string call_;
+  const std::vector<End> ends_;
+  const std::shared_ptr<RoundsWatch> watch_;
+  std::uint64_t sent_ = 0;
+  std::atomic<std::uint64_t> received_ = 0;
+
+  mutable std::mutex mutex_;                // of the next three
+  std::optional<runtime::StreamRef> last_;  // that follow() had, unless it has ended
+  std::vector<runtime::StreamRef> streams_;
+  std::exception_ptr failure_;
+  std::atomic<bool> has_failed_ = false;
+
+  // of the watch: since when it has seen the same wait
+  std::pair<std::size_t, std::uint64_t> seen_ = {~std::size_t{0}, 0};
+  Clock::time_point since_;
+};
+
+/// What a transport offers whose ranks' devices wait for each other; found by a cast of Transport.
+class RoundsTransport {
+ public:
+  virtual ~RoundsTransport() = default;
+  /// Null: the devices of the group cannot.
+  [[nodiscard]] virtual std::shared_ptr<PeerRounds> open_rounds(
+      std::string_view call, std::span<const Partner> partners) = 0;
+};
+
+}  // namespace rtcg::distributed::detail

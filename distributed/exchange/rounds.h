@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rtcg/distributed/group/group.h"
+
+namespace rtcg::distributed {
+
+namespace detail {
+class PeerRounds;
+}
+
+/// A rank with which messages are exchanged in every round, and how long they are.
+struct Partner {
+  int rank = 0;
+  std::size_t sent_bytes = 0;
+  std::size_t received_bytes = 0;
+};
+
+/// Exchanges of messages of the same lengths between the same ranks, one after the other, in which
+/// no host waits: kernels write into memory of the partner's device, and streams wait for flags.
+/// Move-only.
+///
+/// A round is: work of a stream that writes outgoing(i) for each partner i, send(), receive(), and
+/// work that reads incoming(i). A rank does not send again before it has received, and all this
+/// work of a rank is in the order of one stream, or as if it were. Partners make the same calls.
+class Rounds {
+ public:
+  Rounds(Group group, std::shared_ptr<detail::PeerRounds> rounds, std::size_t sent_bytes);
+  /// Waits until the work submitted to its streams is done.
+  ~Rounds();
+  Rounds(Rounds&&) noexcept;
+  Rounds& operator=(Rounds&&) noexcept;
+
+  [[nodiscard]] std::size_t partners() const noexcept;
+  /// Where the next message to a partner has to be written, in memory of the partner's device.
+  [[nodiscard]] runtime::BufferRef<std::byte> outgoing(std::size_t partner) const;
+  /// The work of `stream` so far has written the messages.
+  ///
+  /// @throws  as receive
+  void send(runtime::StreamRef stream) const;
+  /// Later work of `stream` finds the messages of the latest round in incoming().
+  ///
+  /// @throws DeviceError  as Group::exchange: why messages of earlier rounds did not come. The next
+  ///                      synchronize() of the stream throws it, too
+  void receive(runtime::StreamRef stream) const;
+  /// The message received from a partner.
+  [[nodiscard]] runtime::BufferRef<const std::byte> incoming(std::size_t partner) const;
+  /// Has synchronize() of a stream, whose work waits for that of receive()'s, throw as well.
+  void tell(runtime::StreamRef stream) const;
+
+ private:
+  Group group_;
+  std::shared_ptr<detail::PeerRounds> rounds_;
+  std::size_t sent_bytes_ = 0;
+};
+
+/// Begins rounds with partners, who begin them with this rank. Nothing if the devices of the group
+/// cannot wait for each other: that is the same on all ranks.
+///
+/// @param partners  other ranks, each once
+/// @param call      what messages of errors call it
+/// @throws InvalidInput  distributed.group.bad_rank; distributed.exchange.size_mismatch
+[[nodiscard]] std::optional<Rounds> open_rounds(const Group& group,
+                                                std::span<const Partner> partners,
+                                                std::string_view call);
+
+}  // namespace rtcg::distributed

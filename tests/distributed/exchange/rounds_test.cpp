@@ -1,0 +1,212 @@
+#include "rtcg/distributed/exchange/rounds.h"
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "rtcg/distributed/group/run_ranks.h"
+#include "rtcg/runtime/device/copy.h"
+#include "tests/distributed/rank_devices.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::distributed {
+namespace {
+
+using runtime::Buffer;
+using runtime::Device;
+using runtime::Stream;
+
+using testing::host_devices_apart;
+
+// All GPUs that reach each other, and the host.
+std::vector<std::vector<Device>> able_devices(int ranks) {
+  std::vector<std::vector<Device>> result = {host_devices_apart(ranks)};
+  const std::vector<Device> gpus = testing::judged_of(runtime::BackendKind::cuda);
+  if (gpus.size() >= 2) {
+    result.emplace_back(gpus.begin(), gpus.begin() + 2);
+  }
+  return result;
+}
+
+std::vector<Partner> all_others(const Group& group, std::size_t bytes) {
+  std::vector<Partner> partners;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank != group.rank()) {
+      partners.push_back({rank, bytes, bytes});
+    }
+  }
+  return partners;
+}
+
+std::vector<int> message(int from, int to, int round, std::size_t count) {
+  std::vector<int> values(count);
+  std::iota(values.begin(), values.end(), 100000 * from + 1000 * to + 10 * round);
+  return values;
+}
+
+// Different lengths to each partner, and more rounds than there are slots; the hosts run ahead.
+TEST(Rounds, CarryAMessageToEachPartnerInEachRound) {
+  for (const std::vector<Device>& devices : able_devices(4)) {
+    run_ranks(devices, [](const Group& group) {
+      const auto count = [](int from, int to) {
+        return static_cast<std::size_t>(3 + 70 * from + 7 * to);
+      };
+      std::vector<Partner> partners = all_others(group, 0);
+      for (Partner& each : partners) {
+        each.sent_bytes = sizeof(int) * count(group.rank(), each.rank);
+        each.received_bytes = sizeof(int) * count(each.rank, group.rank());
+      }
+      const Stream stream(group.device());
+      std::optional<Rounds> rounds = open_rounds(group, partners, "test");
+      ASSERT_TRUE(rounds);
+      ASSERT_EQ(rounds->partners(), partners.size());
+      constexpr int round_count = 9;
+      std::vector<Buffer<int>> sent;
+      std::vector<Buffer<int>> received;
+      for (int round = 0; round < round_count; ++round) {
+        for (const Partner& each : partners) {
+          sent.emplace_back(group.device(), message(group.rank(), each.rank, round,
+                                                    count(group.rank(), each.rank)));
+          received.emplace_back(group.device(), count(each.rank, group.rank()));
+        }
+      }
+      const std::uint64_t before = group.traffic().messages;
+      for (std::size_t round = 0; round < round_count; ++round) {
+        for (std::size_t i = 0; i < partners.size(); ++i) {
+          runtime::copy_on_device(stream,
+                                  sent[round * partners.size() + i].ref().as<const std::byte>(),
+                                  rounds->outgoing(i));
+        }
+        rounds->send(stream);
+        rounds->receive(stream);
+        for (std::size_t i = 0; i < partners.size(); ++i) {
+          runtime::copy_on_device(stream, rounds->incoming(i),
+                                  received[round * partners.size() + i].ref().as<std::byte>());
+        }
+      }
+      for (int round = 0; round < round_count; ++round) {
+        for (std::size_t i = 0; i < partners.size(); ++i) {
+          const int from = partners[i].rank;
+          EXPECT_EQ(
+              received[static_cast<std::size_t>(round) * partners.size() + i].to_vector(stream),
+              message(from, group.rank(), round, count(from, group.rank())));
+        }
+      }
+      EXPECT_EQ(group.traffic().messages - before, round_count * partners.size());
+    });
+  }
+}
+
+// Of rounds that are open at once each pair has its own, in the order in which they were opened.
+TEST(Rounds, AreApartFromOthersOfTheSameRanks) {
+  run_ranks(host_devices_apart(2), [](const Group& group) {
+    const Stream stream(group.device());
+    const std::vector<Partner> partners = all_others(group, sizeof(int));
+    std::vector<Rounds> all;
+    for (int i = 0; i < 3; ++i) {
+      all.push_back(*open_rounds(group, partners, "test"));
+    }
+    std::vector<int> found;
+    for (int i = 0; i < 3; ++i) {
+      const Buffer<int> mine(group.device(), std::vector<int>{10 * i + group.rank()});
+      runtime::copy_on_device(stream, mine.ref().as<const std::byte>(), all[i].outgoing(0));
+      all[i].send(stream);
+      stream.synchronize();
+    }
+    for (int i = 2; i >= 0; --i) {
+      all[i].receive(stream);
+      const Buffer<int> got(group.device(), 1);
+      runtime::copy_on_device(stream, all[i].incoming(0), got.ref().as<std::byte>());
+      found.push_back(got.to_vector(stream)[0]);
+    }
+    const int other = 1 - group.rank();
+    EXPECT_EQ(found, (std::vector<int>{20 + other, 10 + other, other}));
+  });
+}
+
+TEST(Rounds, AreNothingWhereHostsWait) {
+  const auto expect_none = [](const Group& group) {
+    EXPECT_FALSE(open_rounds(group, all_others(group, 8), "test"));
+  };
+  run_ranks(host_devices_apart(2), expect_none, {.waiting = Waiting::hosts});
+  run_ranks({Device::host(), Device::host()}, expect_none);  // who waits for one waits for both
+  EXPECT_FALSE(open_rounds(Group(Device::host()), {}, "test"));
+}
+
+TEST(Rounds, RefuseMessagesOfOtherLengths) {
+  const auto open = [](const Group& group) {
+    const std::size_t bytes = group.is_first() ? 8 : 16;
+    const auto rounds = open_rounds(group, all_others(group, bytes), "test");
+    group.barrier();
+  };
+  EXPECT_ERROR("distributed.exchange.size_mismatch", run_ranks(host_devices_apart(2), open));
+}
+
+TEST(Rounds, RefuseRanksThatThereAreNot) {
+  const auto open = [](const Group& group) {
+    static_cast<void>(open_rounds(group, std::vector<Partner>{{1, 8, 8}}, "test"));
+  };
+  EXPECT_ERROR("distributed.group.bad_rank", run_ranks(host_devices_apart(1), open));
+}
+
+// Rank 0 sends and receives as if nothing were; what it waits for does not come.
+Error error_of_waiting(const std::function<void(const Group&)>& other, double timeout_seconds) {
+  std::optional<Error> found;
+  try {
+    run_ranks(host_devices_apart(2),
+              [&](const Group& group) {
+                const Stream stream(group.device());
+                const auto rounds = open_rounds(group, all_others(group, 8), "test of rounds");
+                if (!group.is_first()) {
+                  rounds->send(stream);
+                  other(group);
+                  return;
+                }
+                for (int i = 0; i < 3; ++i) {
+                  rounds->send(stream);
+                  rounds->receive(stream);
+                }
+                try {
+                  stream.synchronize();
+                } catch (const Error& error) {
+                  found = error;
+                }
+                EXPECT_THROW(rounds->send(stream), Error);
+                EXPECT_THROW(rounds->receive(stream), Error);
+                stream.synchronize();  // says it once
+              },
+              {.timeout_seconds = timeout_seconds});
+  } catch (const Error&) {
+    // of the other rank
+  }
+  return found.value_or(InvalidInput("tests.none", "nothing was thrown"));
+}
+
+TEST(Rounds, EndWithTheErrorOfAnotherRank) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Error error = error_of_waiting(
+      [](const Group&) { throw InvalidInput("tests.rounds.broken", "the mesh is torn"); }, 60);
+  EXPECT_EQ(error.code(), "distributed.group.rank_failed");
+  EXPECT_EQ(error.message(), "rank 1 failed: the mesh is torn [tests.rounds.broken]");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(Rounds, EndWhenAnotherRankHasLeft) {
+  const Error error = error_of_waiting([](const Group&) {}, 60);
+  EXPECT_EQ(error.code(), "distributed.group.rank_ended");
+  EXPECT_EQ(error.message(),
+            "rank 0 waits for rank 1 in test of rounds, which is in no call of the group, but rank "
+            "1 has ended");
+}
+
+TEST(Rounds, EndWhenNothingComesInTime) {
+  const Error error = error_of_waiting(
+      [](const Group&) { std::this_thread::sleep_for(std::chrono::milliseconds(700)); }, 0.2);
+  EXPECT_EQ(error.code(), "distributed.group.time_out");
+  EXPECT_EQ(error.message(),
+            "no message within 0.2 s: rank 0 waits for rank 1 in test of rounds, which is in no "
+            "call of the group");
+}
+
+}  // namespace
+}  // namespace rtcg::distributed
