@@ -50,6 +50,7 @@ class OperationCounter {
   void count_value(const Expr& expr);
   void count_reduction(const Reduction& reduction);
   void count_combination(const RuleOperation& operation, const std::vector<cgen::Type>& types);
+  void count_condition(const Expr& condition);
   void count_conditional(const Conditional& conditional);
   void add_operations(const std::string& operation, const Expr& expr, std::size_t times) {
     for (std::size_t i = 0; i < times; ++i) {
@@ -190,7 +191,26 @@ void OperationCounter::count_combination(const RuleOperation& operation,
   }
 }
 
+/// Of a condition, what is computed from elements: comparisons of indices alone mostly vanish.
+void OperationCounter::count_condition(const Expr& condition) {
+  if (!is<Comparison>(condition)) {
+    for_each_child(condition, [&](const Expr& child) { count_condition(child); });
+    return;
+  }
+  bool has_elements = false;
+  walk(condition, [&](const Expr& part) {
+    const Name* name = get_if<Name>(part);
+    has_elements = has_elements || is<Access>(part) || is<LinearAccess>(part) ||
+                   (name != nullptr && find_temporary(kernel_, name->name) != nullptr);
+    return !has_elements;
+  });
+  if (has_elements) {
+    count_value(condition);
+  }
+}
+
 void OperationCounter::count_conditional(const Conditional& conditional) {
+  count_condition(conditional.condition);
   conditions_.push_back(conditional.condition);
   count_value(conditional.then_value);
   conditions_.back() = logical_not(conditional.condition);

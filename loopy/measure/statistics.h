@@ -49,7 +49,7 @@ struct AccessCount {
 struct Statistics {
   /// Arithmetic on values by `add`, `multiply`, `divide`, `power`, `compare` or the function's
   /// name, and the type it is done in: `{"add", "f32"}`. A reduction does one operation for each
-  /// value of its inames; subtracting is adding. Arithmetic of indices and conditions is left out.
+  /// value of its inames; subtracting is adding. Arithmetic of indices is left out, also in conditions.
   std::map<std::pair<std::string, std::string>, Count> operations{};
   /// By array.
   std::map<std::string, Count> loads{};

@@ -91,7 +91,7 @@ class ContractionReader {
 
   /// The kernel with these inames as a product of matrices; nothing where they cannot be fused.
   [[nodiscard]] std::optional<FusedContraction> fused(const std::vector<InameFusion>& fusions,
-                                                      std::int64_t lanes) const {
+                                                      const MachineModel& machine) const {
     const std::vector<RecipeStep> steps = fusion_steps(fusions);
     if (why_not([&] { return apply_recipe(kernel_, steps); })) {
       return std::nullopt;
@@ -122,7 +122,7 @@ class ContractionReader {
         result.viewed.push_back(access.array);
       }
     }
-    result.problem = read_slicing_problem(kernel, parameters_, {}, lanes);
+    result.problem = read_slicing_problem(kernel, parameters_, {}, machine);
     result.problem.bounds.most_slicings = most_fused_slicings;
     result.problem.least_tile = least_fused_tile;
     for (SlicedRead& read : result.problem.reads) {
@@ -487,14 +487,14 @@ class ContractionReader {
 
 std::vector<FusedContraction> fused_contractions(const Kernel& typed,
                                                  const IntegerValues& parameters,
-                                                 std::int64_t lanes) {
+                                                 const MachineModel& machine) {
   ContractionReader reader(typed, parameters);
   std::vector<FusedContraction> result;
   if (!reader.read()) {
     return result;
   }
   for (const std::vector<InameFusion>& fusions : reader.best_fusions()) {
-    if (auto fused = reader.fused(fusions, lanes)) {
+    if (auto fused = reader.fused(fusions, machine)) {
       result.push_back(*std::move(fused));
     }
   }

@@ -28,6 +28,6 @@ struct FusedContraction {
 /// @param typed  has no rules
 [[nodiscard]] std::vector<FusedContraction> fused_contractions(const Kernel& typed,
                                                                const IntegerValues& parameters,
-                                                               std::int64_t lanes);
+                                                               const MachineModel& machine);
 
 }  // namespace rtcg::loopy::detail

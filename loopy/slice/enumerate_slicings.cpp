@@ -59,7 +59,7 @@ class Enumerator final : public TileEnumerator {
           begin({fast_cut, slow_cut, whole});
           if (choice_.tile_items() <= constraints_.max_items_per_thread && !is_small_tile() &&
               choice_.threads() <= constraints_.max_threads &&
-              items_ <= constraints_.max_items_per_thread &&
+              items_ <= constraints_.max_items_per_thread && is_short_when_written() &&
               cost_.registers(choice_) <= static_cast<double>(constraints_.max_registers) &&
               fits_grid() && hints_.allows_whole_loops(whole)) {
             result.push_back({fast_cut, slow_cut, whole});
@@ -98,6 +98,13 @@ class Enumerator final : public TileEnumerator {
     choice_.in_thread = tile.in_thread;
     items_ = cost_.items_per_thread(choice_);
     blocks_ = cost_.blocks(choice_);
+  }
+
+  /// As many statements as NVRTC compiles in about a second.
+  [[nodiscard]] bool is_short_when_written() const {
+    constexpr std::int64_t most_statements = 256;
+    return constraints_.machine.is_cpu || items_ == 1 ||
+           problem_.written_steps * items_ <= most_statements;
   }
 
   [[nodiscard]] bool is_small_tile() const {
@@ -544,11 +551,8 @@ SourcePtr detail::tile_slicings(const Kernel& kernel, const SlicingConstraints& 
                                 const RankingBounds& bounds) {
   SlicingProblem problem =
       read_slicing_problem(kernel, constraints.parameters, constraints.free_layouts,
-                           constraints.machine.is_cpu ? 16 : constraints.machine.warp_lanes);
+                           constraints.machine);
   problem.bounds = bounds;
-  if (!constraints.machine.is_cpu) {
-    problem.short_sums.clear();
-  }
   return tile_slicings(std::move(problem), constraints);
 }
 

@@ -65,7 +65,7 @@ SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constra
   const Kernel typed = infer_types(expand_subst(kernel));
   SourcePtr all;
   std::vector<FusedContraction> contractions =
-      fused_contractions(typed, constraints.parameters, constraints.machine.warp_lanes);
+      fused_contractions(typed, constraints.parameters, constraints.machine);
   if (!contractions.empty() && !constraints.inames.empty()) {
     return left_out_family("fused", "hints name inames, which it unites");
   }

@@ -27,9 +27,10 @@ namespace {
 
 class ProblemReader {
  public:
-  ProblemReader(const Kernel& kernel, const IntegerValues& parameters)
+  ProblemReader(const Kernel& kernel, const IntegerValues& parameters, bool is_cpu = false)
       : kernel_(infer_types(expand_subst(kernel))),
         parameters_(parameters),
+        is_cpu_(is_cpu),
         accesses_(accesses_of(kernel_)),
         counter_(kernel_, parameters_) {}
 
@@ -245,6 +246,20 @@ class ProblemReader {
     return result;
   }
 
+  /// Inames that a quotient or remainder of an index contains.
+  [[nodiscard]] NameSet divided_inames() const {
+    NameSet result;
+    for (const ArrayAccess& access : accesses_) {
+      for (const Expr& index : access.indices) {
+        if (!to_affine(index)) {
+          const auto names = free_names(index);
+          result.insert(names.begin(), names.end());
+        }
+      }
+    }
+    return result;
+  }
+
   void read_reductions() {
     NameSet inames;
     std::size_t summing = 0;
@@ -253,16 +268,18 @@ class ProblemReader {
       summing += own.empty() ? 0 : 1;
       inames.insert(own.begin(), own.end());
     }
-    constexpr std::int64_t most_steps = 8;
-    constexpr std::int64_t most_written = 64;  // steps that are written out, in all
-    std::int64_t written = 1;
+    const NameSet divided = is_cpu_ ? NameSet() : divided_inames();
+    const std::int64_t most_steps = is_cpu_ ? 8 : 16;
+    const std::int64_t most_written = is_cpu_ ? 64 : 128;  // steps that are written out, in all
+    std::int64_t& written = problem_.written_steps;
     for (const std::string& iname : inames) {
       if (tag_of(kernel_, iname).kind != AxisKind::sequential ||
           has_computed_bounds(kernel_, iname) || is_scanned(iname)) {
         continue;
       }
       const SlicedLoop each = loop(iname);
-      if (each.is_constant && each.length <= most_steps && written * each.length <= most_written) {
+      if (each.is_constant && each.length <= most_steps && written * each.length <= most_written &&
+          (is_cpu_ || divided.count(iname) != 0)) {
         written *= each.length;
         problem_.short_sums.push_back(iname);
       }
@@ -604,6 +621,7 @@ class ProblemReader {
 
   Kernel kernel_;
   const IntegerValues& parameters_;
+  const bool is_cpu_;
   std::vector<ArrayAccess> accesses_;
   std::map<std::string, std::vector<AccessGroup>> groups_{};
   PointCounter counter_;
@@ -615,8 +633,9 @@ class ProblemReader {
 
 SlicingProblem read_slicing_problem(const Kernel& kernel, const IntegerValues& parameters,
                                     const std::vector<std::string>& free_layouts,
-                                    std::int64_t piece) {
-  return ProblemReader(kernel, parameters)
+                                    const MachineModel& machine) {
+  const std::int64_t piece = machine.is_cpu ? 16 : machine.warp_lanes;
+  return ProblemReader(kernel, parameters, machine.is_cpu)
       .read(read_free_layouts(kernel, free_layouts, parameters, piece));
 }
 

@@ -135,9 +135,12 @@ struct SlicingProblem {
   std::vector<FreeLayout> free_layouts{};
   std::vector<SlicedRead> laid_writes{};
 
-  /// Reductions of a few steps each. Slicings for processors write them out: compilers vectorise
-  /// the loop over threads around one loop, not around several.
+  /// Reductions of a few steps each, and how many steps they have in all. Slicings write them out:
+  /// for processors all of them, since compilers vectorise the loop over threads around one loop,
+  /// not around several; for GPUs those that indices divide, `k // 3`, since the quotients vanish
+  /// then and elements that several steps read stay in registers.
   std::vector<std::string> short_sums{};
+  std::int64_t written_steps = 1;
 
   RankingBounds bounds{};
   /// Of a block along the fast and the slow loop, or all of a shorter one.
@@ -147,13 +150,13 @@ struct SlicingProblem {
 };
 
 /// @param free_layouts  what SlicingConstraints says
-/// @param piece         of an axis that is cut in memory, in elements
+/// @param machine       whose vectors or warps free layouts and written-out sums fit
 /// @throws InvalidInput  loopy.slicings.missing_parameter, loopy.slicings.nothing_to_slice,
 ///                       loopy.slicings.fixed_layout
 [[nodiscard]] SlicingProblem read_slicing_problem(const Kernel& kernel,
                                                   const IntegerValues& parameters,
                                                   const std::vector<std::string>& free_layouts,
-                                                  std::int64_t piece);
+                                                  const MachineModel& machine);
 
 /// The loops that all statements are within and all results are indexed by, the fastest varying
 /// first; they are independent of each other.

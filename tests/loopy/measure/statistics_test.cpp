@@ -154,6 +154,19 @@ TEST(CountOperations, CountsUnderAffineConditionsOnly) {
   EXPECT_EQ(filtered.stores["y"].evaluate({{"n", 10}}), 10);
 }
 
+TEST(CountOperations, CountsWhatConditionsCompute) {
+  Statistics statistics = count_operations(make_kernel(
+      "{[i, k]: 0 <= i < n and 0 <= k < 5}",
+      "y[i] = 1.0 if i < 3 or (x[i] < 2*x[i + 1] and sum(k, x[i + k]) == 4) else 0.0",
+      {.arguments = "x: [n + 5]; y: [n]; n: i32", .default_type = cgen::f32}));
+  const auto count = [&](const std::string& operation) {
+    return statistics.operations[{operation, "f32"}].evaluate({{"n", 10}});
+  };
+  EXPECT_EQ(count("compare"), 20);  // of elements and sums; not of indices
+  EXPECT_EQ(count("multiply"), 10);
+  EXPECT_EQ(count("add"), 50);
+}
+
 /// A product in tiles of 16 x 16 through shared memory.
 Kernel tiled_matmul() {
   return apply_recipe(

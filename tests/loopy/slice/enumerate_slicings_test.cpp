@@ -570,6 +570,25 @@ TEST(SlicingStream, WritesShortSumsOutOnProcessors) {
   }
 }
 
+// quotients vanish then, and what several steps read stays in registers
+TEST(SlicingStream, WritesShortSumsOutOnGpusWhereIndicesDivideThem) {
+  const Kernel kernel = make_kernel(
+      "{[i, j]: 1 <= i, j < 4097}\n{[a, b]: 0 <= a, b < 9}",
+      "at(k) := image[i + k // 3 - 1, j + k % 3 - 1]\n"
+      "rank[i, j] = sum(a, sum(b, if(at(a) < at(b), 1.0, 0.0))**2)",
+      {.arguments = "image, rank: [4098, 4098]", .default_type = cgen::f32});
+  const SlicingStream stream(kernel, SlicingConstraints());
+  ASSERT_GT(stream.count(), 0U);
+  for (std::size_t place = 0; place < std::min<std::size_t>(stream.count(), 50); ++place) {
+    const std::string words = stream.at(place).words;
+    EXPECT_NE(words.find("a: unr; b: unr"), std::string::npos) << words;
+    EXPECT_EQ(stream.find_words(words), place) << words;
+  }
+  // 81 steps for each item, 256 at most
+  EXPECT_TRUE(stream.find_words("j: g.0 l.0*32; i: g.1 l.1*4 ilp*2; a: unr; b: unr"));
+  EXPECT_FALSE(stream.find_words("j: g.0 l.0*32; i: g.1 l.1*4 ilp*4; a: unr; b: unr"));
+}
+
 SlicingConstraints on_two_cores(IntegerValues parameters) {
   SlicingConstraints constraints{.parameters = std::move(parameters)};
   constraints.machine.is_cpu = true;

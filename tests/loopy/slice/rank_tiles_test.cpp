@@ -17,7 +17,7 @@ SlicingProblem product() {
   return read_slicing_problem(
       make_kernel("{[i, j, k]: 0 <= i, j, k < 4096}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
                   {.default_type = cgen::f32}),
-      {}, {}, 32);
+      {}, {}, MachineModel{});
 }
 
 /// Tiles with more and more strided rows; the slowest ones come first. Each has two choices, and as

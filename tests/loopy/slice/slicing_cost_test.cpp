@@ -23,7 +23,7 @@ class SlicingCosts : public testing::TestWithParam<Case> {
   const SourcePtr tiles_ = tile_slicings(kernel_, constraints_, RankingBounds{});
   const SlicingSource& stream_ = *tiles_;
   const SlicingProblem problem_ =
-      read_slicing_problem(kernel_, {}, constraints_.free_layouts, constraints_.machine.warp_lanes);
+      read_slicing_problem(kernel_, {}, constraints_.free_layouts, constraints_.machine);
 
   [[nodiscard]] SlicingChoice choice_at(std::size_t place) const {
     const SlicingCost cost(problem_, constraints_.machine);
