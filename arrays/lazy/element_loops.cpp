@@ -22,23 +22,10 @@ void emit_flat_loop(KernelSignature& parameters, int threads_of_block, const Emi
   const Expr first = cast(type, cgen::block_idx_x) * threads + cast(type, cgen::thread_idx_x);
   const int axes = static_cast<int>(parameters.lengths().size());
   const auto loop = [&](const Expr& k, cgen::BlockBuilder& block) {
-    const std::vector<Expr> index = parameters.split_place(k, 0, axes, "k", block);
-    std::vector<Expr> offsets;
-    for (std::size_t operand = 0; operand < parameters.operands(); ++operand) {
-      offsets.push_back(parameters.offset(operand, index));
-    }
-    element(offsets, k, block);
+    element(parameters.offsets(parameters.split_place(k, 0, axes, "k", block)), k, block);
   };
   body << cgen::for_(type, parameters.rename("k"), first, count, loop,
                      {.step = cast(type, cgen::grid_dim_x) * threads});
-}
-
-std::vector<Expr> offsets_at(const KernelSignature& parameters, const Expr& place) {
-  std::vector<Expr> offsets;
-  for (std::size_t operand = 0; operand < parameters.operands(); ++operand) {
-    offsets.push_back(parameters.offset(operand, {place}));
-  }
-  return offsets;
 }
 
 /// A range of rows and one of columns for each call, so that the inner loop is
@@ -69,9 +56,9 @@ void emit_row_loops(KernelSignature& parameters, const EmitElement& element,
                                                parameters.offset(operand, index), outer));
     }
     const auto column_loop = [&](const Expr& j, cgen::BlockBuilder& block) {
-      std::vector<Expr> offsets;
-      for (std::size_t operand = 0; operand < parameters.operands(); ++operand) {
-        offsets.push_back(bases[operand] + parameters.offset(operand, {j}, inner));
+      std::vector<Expr> offsets = parameters.offsets({j}, inner);
+      for (std::size_t operand = 0; operand < offsets.size(); ++operand) {
+        offsets[operand] = bases[operand] + offsets[operand];
       }
       element(offsets, row * parameters.length(inner) + j, block);
     };
@@ -120,14 +107,14 @@ void emit_pack_loops(cgen::Dialect dialect, KernelSignature& parameters, int lan
     return [&, first](cgen::BlockBuilder& rest) {
       rest << cgen::for_(type, parameters.rename("last"), first, count,
                          [&](const Expr& last, cgen::BlockBuilder& loop) {
-                           element(offsets_at(parameters, last), last, loop);
+                           element(parameters.offsets({last}), last, loop);
                          },
                          {.step = 1, .unroll = 1});
     };
   };
   const auto loop = [&](const Expr& k, cgen::BlockBuilder& block) {
     block << if_(k + parameters.index(lanes - 1) < count, [&](cgen::BlockBuilder& whole) {
-               pack(offsets_at(parameters, k), k, whole);
+               pack(parameters.offsets({k}), k, whole);
              }).else_(last_elements(k));
   };
   body << cgen::for_(type, parameters.rename("k"), thread * each, count, loop,

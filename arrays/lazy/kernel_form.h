@@ -141,24 +141,21 @@ void pack_operand(runtime::ArgumentPack& pack, const OperandForm& form,
 /// A boolean is passed as u8, a complex number as two parts.
 void pack_number(runtime::ArgumentPack& pack, const TapeNumber& number);
 
-/// Neighbouring elements of all leaves along the last axis, read into variables.
-class PackedLeaves {
- public:
-  /// @param offset  of the first element in a leaf
-  PackedLeaves(const KernelForm& form, const KernelInterface& interface, int lanes,
-               const std::function<cgen::Expr(std::size_t leaf)>& offset, cgen::BlockBuilder& body);
-  [[nodiscard]] cgen::Expr element(std::size_t leaf, int lane, int part) const {
-    return elements_[leaf](lane, part);
-  }
-  [[nodiscard]] cgen::Expr element_further(std::size_t leaf, int lane, int part,
-                                           const cgen::Expr& further) const {
-    return gathered_[leaf](lane, part, further);
-  }
-
- private:
-  std::vector<std::function<cgen::Expr(int lane, int part, const cgen::Expr& further)>> gathered_;
-  std::vector<std::function<cgen::Expr(int lane, int part)>> elements_;
-};
+/// How far from its first element a leaf's is.
+using LeafOffset = std::function<cgen::Expr(std::size_t leaf)>;
+/// An element of a leaf that is not read from memory.
+using LeafLoad = std::function<std::optional<cgen::Expr>(std::size_t leaf, int part)>;
+/// The values of all steps for one element; `place` is its index in C order.
+[[nodiscard]] std::vector<Value> lower_element(const KernelForm& form,
+                                               const KernelInterface& interface,
+                                               const LeafOffset& offset, const cgen::Expr& place,
+                                               cgen::BlockBuilder& body, const LeafLoad& load = {});
+/// The same for each of the form's lanes: neighbouring elements from that one on.
+[[nodiscard]] std::vector<std::vector<Value>> lower_pack(const KernelForm& form,
+                                                         const KernelInterface& interface,
+                                                         const LeafOffset& offset,
+                                                         const cgen::Expr& place,
+                                                         cgen::BlockBuilder& body);
 
 /// One element of each target for each index.
 [[nodiscard]] cgen::Module make_map_module(const KernelForm& form);
@@ -166,13 +163,10 @@ class PackedLeaves {
 [[nodiscard]] std::uint8_t best_tile_length(const KernelForm& form, const Extents& lengths);
 /// The body of such a map.
 void emit_tiles(const KernelForm& form, const KernelInterface& interface, cgen::BlockBuilder& body);
-/// Code of the element at `index`; `place` is its index in C order.
-///
-/// @param load  gives an element of a leaf that is not read from memory
+/// Writes the targets' element at these offsets of the operands.
 void emit_element(const KernelForm& form, const KernelInterface& interface,
-                  const std::function<std::optional<cgen::Expr>(std::size_t, int)>& load,
-                  const std::function<cgen::Expr(std::size_t, bool)>& offset,
-                  const cgen::Expr& place, cgen::BlockBuilder& body);
+                  const std::vector<cgen::Expr>& offsets, const cgen::Expr& place,
+                  cgen::BlockBuilder& body, const LeafLoad& load = {});
 /// One result, or part of one, for each index of the kept axes.
 [[nodiscard]] cgen::Module make_reduction_module(const KernelForm& form);
 /// Threads of a block of such a kernel.

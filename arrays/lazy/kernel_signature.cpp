@@ -76,6 +76,14 @@ Expr KernelSignature::offset(std::size_t operand, const std::vector<Expr>& index
   return sum.value_or(this->index(0));
 }
 
+std::vector<Expr> KernelSignature::offsets(const std::vector<Expr>& index, int first_axis) const {
+  std::vector<Expr> result;
+  for (std::size_t operand = 0; operand < operands_.size(); ++operand) {
+    result.push_back(offset(operand, index, first_axis));
+  }
+  return result;
+}
+
 Expr KernelSignature::object(std::size_t operand, const Expr& offset, const cgen::Type& type,
                              bool is_written) const {
   const cgen::Type object =

@@ -78,6 +78,9 @@ class KernelSignature {
   /// `first_axis` on.
   [[nodiscard]] cgen::Expr offset(std::size_t operand, const std::vector<cgen::Expr>& index,
                                   int first_axis = 0) const;
+  /// The same in each operand.
+  [[nodiscard]] std::vector<cgen::Expr> offsets(const std::vector<cgen::Expr>& index,
+                                                int first_axis = 0) const;
 
   /// The object of another type that begins at the element of that offset.
   [[nodiscard]] cgen::Expr object(std::size_t operand, const cgen::Expr& offset,

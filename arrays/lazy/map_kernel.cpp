@@ -11,52 +11,84 @@ namespace {
 
 using cgen::Expr;
 
+/// Neighbouring elements of all leaves along the last axis, read into variables.
+class PackedLeaves {
+ public:
+  /// @param offset  of the first element in a leaf
+  PackedLeaves(const KernelForm& form, const KernelInterface& interface,
+               const std::function<Expr(std::size_t leaf)>& offset, cgen::BlockBuilder& body) {
+    for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
+      const OperandForm& operand = form.leaves[leaf];
+      const DType dtype = operand.dtype;
+      const bool moves =
+          operand.strides[static_cast<std::size_t>(form.axes - 1)] == StrideClass::one;
+      gathered_.emplace_back();
+      elements_.emplace_back();
+      if (is_gathered(form, leaf)) {
+        const Expr first =
+            interface.declare_index(fmt::format("in{}_first", leaf), offset(leaf), body);
+        gathered_.back() = [=, &interface](int lane, int part, const Expr& further) {
+          return interface.load_further(
+              leaf, moves && lane > 0 ? first + interface.index(lane) : first, part, further);
+        };
+      } else if (moves) {
+        const Pack pack = pack_of(dtype, form.lanes, form.dialect);
+        const Expr packed =
+            body.add(cgen::declare(cgen::const_(pack.type()), fmt::format("in{}_pack", leaf),
+                                   interface.leaf_pack(leaf, offset(leaf), pack)));
+        elements_.back() = [=](int lane, int part) { return pack.element(packed, lane, part); };
+      } else {
+        std::vector<Expr> parts;
+        for (int part = 0; part < (is_complex(dtype) ? 2 : 1); ++part) {
+          parts.push_back(body.add(cgen::declare(cgen::const_(memory_type(dtype, form.dialect)),
+                                                 fmt::format("in{}_{}", leaf, part),
+                                                 interface.load(leaf, offset(leaf), part))));
+        }
+        elements_.back() = [=](int, int part) { return parts[static_cast<std::size_t>(part)]; };
+      }
+    }
+  }
+
+  [[nodiscard]] Expr element(std::size_t leaf, int lane, int part) const {
+    return elements_[leaf](lane, part);
+  }
+  [[nodiscard]] Expr element_further(std::size_t leaf, int lane, int part,
+                                     const Expr& further) const {
+    return gathered_[leaf](lane, part, further);
+  }
+
+ private:
+  std::vector<std::function<Expr(int lane, int part, const Expr& further)>> gathered_;
+  std::vector<std::function<Expr(int lane, int part)>> elements_;
+};
+
 /// The elements from the one at `index` on, one for each lane of the form.
 void emit_packs(const KernelForm& form, const KernelInterface& interface,
                 const std::vector<Expr>& index, const Expr& place, cgen::BlockBuilder& body) {
   // all reads come before the writes: a target may be one of the leaves
-  const PackedLeaves packed(
-      form, interface, form.lanes,
-      [&](std::size_t leaf) { return interface.leaf_offset(leaf, index); }, body);
-  std::vector<std::vector<Expr>> results(form.targets.size());
-  for (int lane = 0; lane < form.lanes; ++lane) {
-    const LoweringPlace lowering{
-        form.dialect,
-        body,
-        [&](std::uint32_t leaf, int part) { return packed.element(leaf, lane, part); },
-        [&](std::uint32_t leaf, int part, const Expr& further) {
-          return packed.element_further(leaf, lane, part, further);
-        },
-        [&](std::uint32_t number, int part) { return interface.number(number, part); },
-        place + interface.index(lane),
-        fmt::format("v{}_", lane),
-        &form.products};
-    const std::vector<Value> values = lower_steps(form.steps, lowering);
-    for (std::size_t target = 0; target < form.targets.size(); ++target) {
+  const std::vector<std::vector<Value>> lanes = lower_pack(
+      form, interface, [&](std::size_t leaf) { return interface.leaf_offset(leaf, index); }, place,
+      body);
+  for (std::size_t target = 0; target < form.targets.size(); ++target) {
+    const DType dtype = form.targets[target].dtype;
+    std::vector<Expr> results;
+    for (const std::vector<Value>& values : lanes) {
       const Value& value = values[form.roots[target]];
-      results[target].push_back(to_memory(value.re, form.targets[target].dtype, form.dialect));
+      results.push_back(to_memory(value.re, dtype, form.dialect));
       if (value.im) {
-        results[target].push_back(*value.im);
+        results.push_back(*value.im);
       }
     }
-  }
-  for (std::size_t target = 0; target < form.targets.size(); ++target) {
-    const Pack pack = pack_of(form.targets[target].dtype, form.lanes, form.dialect);
+    const Pack pack = pack_of(dtype, form.lanes, form.dialect);
     body << assign(interface.target_pack(target, interface.target_offset(target, index), pack),
-                   pack.join(results[target]));
+                   pack.join(results));
   }
 }
 
 void emit_one(const KernelForm& form, const KernelInterface& interface, const Expr& place,
               cgen::BlockBuilder& body) {
   const std::vector<Expr> index = interface.split_place(place, 0, form.axes, "i", body);
-  emit_element(
-      form, interface, [](std::size_t, int) { return std::nullopt; },
-      [&](std::size_t operand, bool is_target) {
-        return is_target ? interface.target_offset(operand, index)
-                         : interface.leaf_offset(operand, index);
-      },
-      place, body);
+  emit_element(form, interface, interface.offsets(index), place, body);
 }
 
 /// One element, or one pack, a thread. The grid covers all, and the last
@@ -90,47 +122,53 @@ void emit_flat(const KernelForm& form, KernelInterface& interface, cgen::BlockBu
               });
 }
 
-/// On the host.
-void emit_rows(const KernelForm& form, KernelInterface& interface, cgen::BlockBuilder& body) {
-  emit_element_loops(
-      form.dialect, interface,
-      [&](const std::vector<Expr>& offsets, const Expr& place, cgen::BlockBuilder& loop) {
-        emit_element(
-            form, interface, [](std::size_t, int) { return std::nullopt; },
-            [&](std::size_t operand, bool is_target) {
-              return offsets[is_target ? operand : interface.operand_of_leaf(operand)];
-            },
-            place, loop);
-      },
-      body);
-}
-
 }  // namespace
 
-void emit_element(const KernelForm& form, const KernelInterface& interface,
-                  const std::function<std::optional<Expr>(std::size_t, int)>& load,
-                  const std::function<Expr(std::size_t, bool)>& offset, const Expr& place,
-                  cgen::BlockBuilder& body) {
-  std::vector<Expr> leaf_offsets;
+std::vector<Value> lower_element(const KernelForm& form, const KernelInterface& interface,
+                                 const LeafOffset& offset, const Expr& place,
+                                 cgen::BlockBuilder& body, const LeafLoad& load) {
+  std::vector<Expr> offsets;
   for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
-    leaf_offsets.push_back(offset(leaf, false));
+    offsets.push_back(offset(leaf));
   }
-  const LoweringPlace lowering{
-      form.dialect,
-      body,
-      [&](std::uint32_t leaf, int part) {
-        return load(leaf, part).value_or(interface.load(leaf, leaf_offsets[leaf], part));
-      },
-      [&](std::uint32_t leaf, int part, const Expr& further) {
-        return interface.load_further(leaf, leaf_offsets[leaf], part, further);
-      },
-      [&](std::uint32_t number, int part) { return interface.number(number, part); },
-      place,
-      "v",
-      &form.products};
-  const std::vector<Value> values = lower_steps(form.steps, lowering);
+  return lower_steps(
+      form.steps, {form.dialect, body,
+                   [&](std::uint32_t leaf, int part) {
+                     const std::optional<Expr> own = load ? load(leaf, part) : std::nullopt;
+                     return own.value_or(interface.load(leaf, offsets[leaf], part));
+                   },
+                   [&](std::uint32_t leaf, int part, const Expr& further) {
+                     return interface.load_further(leaf, offsets[leaf], part, further);
+                   },
+                   [&](std::uint32_t number, int part) { return interface.number(number, part); },
+                   place, "v", &form.products});
+}
+
+std::vector<std::vector<Value>> lower_pack(const KernelForm& form, const KernelInterface& interface,
+                                           const LeafOffset& offset, const Expr& place,
+                                           cgen::BlockBuilder& body) {
+  const PackedLeaves packed(form, interface, offset, body);
+  std::vector<std::vector<Value>> result;
+  for (int lane = 0; lane < form.lanes; ++lane) {
+    result.push_back(lower_steps(
+        form.steps, {form.dialect, body,
+                     [&](std::uint32_t leaf, int part) { return packed.element(leaf, lane, part); },
+                     [&](std::uint32_t leaf, int part, const Expr& further) {
+                       return packed.element_further(leaf, lane, part, further);
+                     },
+                     [&](std::uint32_t number, int part) { return interface.number(number, part); },
+                     place + interface.index(lane), fmt::format("v{}_", lane), &form.products}));
+  }
+  return result;
+}
+
+void emit_element(const KernelForm& form, const KernelInterface& interface,
+                  const std::vector<Expr>& offsets, const Expr& place, cgen::BlockBuilder& body,
+                  const LeafLoad& load) {
+  const auto of_leaf = [&](std::size_t leaf) { return offsets[interface.operand_of_leaf(leaf)]; };
+  const std::vector<Value> values = lower_element(form, interface, of_leaf, place, body, load);
   for (std::size_t target = 0; target < form.targets.size(); ++target) {
-    const Expr first = offset(target, true);
+    const Expr& first = offsets[target];
     const Expr at =
         form.scatters ? first + cast(interface.index_type(), values[form.roots.back()].re) : first;
     interface.store(target, at, values[form.roots[target]], body);
@@ -145,43 +183,6 @@ bool is_gathered(const KernelForm& form, std::size_t leaf) {
          std::any_of(form.products.begin(), form.products.end(), [leaf](const TapeProduct& each) {
            return each.value == leaf || each.column == leaf || each.base == leaf || each.x == leaf;
          });
-}
-
-PackedLeaves::PackedLeaves(const KernelForm& form, const KernelInterface& interface, int lanes,
-                           const std::function<Expr(std::size_t)>& offset,
-                           cgen::BlockBuilder& body) {
-  for (std::size_t leaf = 0; leaf < form.leaves.size(); ++leaf) {
-    const OperandForm& operand = form.leaves[leaf];
-    const DType dtype = operand.dtype;
-    if (is_gathered(form, leaf)) {
-      const Expr first =
-          interface.declare_index(fmt::format("in{}_first", leaf), offset(leaf), body);
-      gathered_.emplace_back([&interface, leaf, first, operand, last = form.axes - 1](
-                                 int lane, int part, const Expr& further) {
-        const bool moves = operand.strides[static_cast<std::size_t>(last)] == StrideClass::one;
-        return interface.load_further(
-            leaf, moves && lane > 0 ? first + interface.index(lane) : first, part, further);
-      });
-      elements_.emplace_back();
-      continue;
-    }
-    gathered_.emplace_back();
-    if (operand.strides[static_cast<std::size_t>(form.axes - 1)] == StrideClass::one) {
-      const Pack pack = pack_of(dtype, lanes, form.dialect);
-      const Expr packed =
-          body.add(cgen::declare(cgen::const_(pack.type()), fmt::format("in{}_pack", leaf),
-                                 interface.leaf_pack(leaf, offset(leaf), pack)));
-      elements_.emplace_back([=](int lane, int part) { return pack.element(packed, lane, part); });
-      continue;
-    }
-    std::vector<Expr> parts;
-    for (int part = 0; part < (is_complex(dtype) ? 2 : 1); ++part) {
-      parts.push_back(body.add(cgen::declare(cgen::const_(memory_type(dtype, form.dialect)),
-                                             fmt::format("in{}_{}", leaf, part),
-                                             interface.load(leaf, offset(leaf), part))));
-    }
-    elements_.emplace_back([=](int, int part) { return parts[static_cast<std::size_t>(part)]; });
-  }
 }
 
 cgen::Module finish_module(const KernelForm& form, const KernelInterface& interface,
@@ -212,7 +213,12 @@ cgen::Module make_map_module(const KernelForm& form) {
   KernelInterface interface(form);
   cgen::BlockBuilder body;
   if (form.dialect == cgen::Dialect::c) {
-    emit_rows(form, interface, body);
+    emit_element_loops(
+        form.dialect, interface,
+        [&](const std::vector<Expr>& offsets, const Expr& place, cgen::BlockBuilder& loop) {
+          emit_element(form, interface, offsets, place, loop);
+        },
+        body);
   } else if (form.tiled_axis) {
     emit_tiles(form, interface, body);
   } else {

@@ -221,7 +221,7 @@ class TileEmitter {
     for_rows(body, [&](const Expr& turn, const Expr& row, cgen::BlockBuilder& loop) {
       tiling_.at(x_, row, is_certain, loop, [&](const auto& index, auto& inner) {
         emit_element(
-            form_, interface_,
+            form_, interface_, interface_.offsets(index), tiling_.place(index), inner,
             [&](std::size_t leaf, int part) -> std::optional<Expr> {
               if (tiles_[leaf]) {
                 return in_tile(leaf, x_, row, part);
@@ -229,12 +229,7 @@ class TileEmitter {
               return ahead_[leaf].empty()
                          ? std::nullopt
                          : std::optional<Expr>(ahead_[leaf][static_cast<std::size_t>(part)][turn]);
-            },
-            [&](std::size_t operand, bool is_target) {
-              return is_target ? interface_.target_offset(operand, index)
-                               : interface_.leaf_offset(operand, index);
-            },
-            tiling_.place(index), inner);
+            });
       });
     });
   }

@@ -81,60 +81,17 @@ class TapeReducer : public Reducer {
 
   ReductionState element(const std::vector<Expr>& offsets, const Expr& place,
                          cgen::BlockBuilder& body) const override {
-    const LoweringPlace lowering{
-        form_.dialect,
-        body,
-        [&](std::uint32_t leaf, int part) {
-          return interface_.load(leaf, offsets[interface_.operand_of_leaf(leaf)], part);
-        },
-        [&](std::uint32_t leaf, int part, const Expr& further) {
-          return interface_.load_further(leaf, offsets[interface_.operand_of_leaf(leaf)], part,
-                                         further);
-        },
-        [&](std::uint32_t number, int part) { return interface_.number(number, part); },
-        place,
-        "v",
-        &form_.products};
-    const std::vector<Value> values = lower_steps(form_.steps, lowering);
-    const Value value = convert(values[form_.roots[0]], reduction_.dtype, form_.dialect);
-    ReductionState state = {value.re};
-    if (value.im) {
-      state.push_back(*value.im);
-    }
-    if (finds_place(reduction_.op)) {
-      state.push_back(reduction_.reads_places ? values[form_.roots[1]].re : place);
-    }
-    return state;
+    return state_of_element(lower_element(form_, interface_, leaf_offset(offsets), place, body),
+                            place);
   }
 
   std::vector<ReductionState> elements(const std::vector<Expr>& offsets, const Expr& place,
-                                       int lanes, cgen::BlockBuilder& body) const override {
-    const PackedLeaves packed(
-        form_, interface_, lanes,
-        [&](std::size_t leaf) { return offsets[interface_.operand_of_leaf(leaf)]; }, body);
+                                       cgen::BlockBuilder& body) const override {
     std::vector<ReductionState> result;
-    for (int lane = 0; lane < lanes; ++lane) {
-      const LoweringPlace lowering{
-          form_.dialect,
-          body,
-          [&](std::uint32_t leaf, int part) { return packed.element(leaf, lane, part); },
-          [&](std::uint32_t leaf, int part, const Expr& further) {
-            return packed.element_further(leaf, lane, part, further);
-          },
-          [&](std::uint32_t number, int part) { return interface_.number(number, part); },
-          place + interface_.index(lane),
-          fmt::format("v{}_", lane),
-          &form_.products};
-      const std::vector<Value> values = lower_steps(form_.steps, lowering);
-      const Value value = convert(values[form_.roots[0]], reduction_.dtype, form_.dialect);
-      ReductionState state = {value.re};
-      if (value.im) {
-        state.push_back(*value.im);
-      }
-      if (finds_place(reduction_.op)) {
-        state.push_back(place + interface_.index(lane));
-      }
-      result.push_back(std::move(state));
+    for (const std::vector<Value>& values :
+         lower_pack(form_, interface_, leaf_offset(offsets), place, body)) {
+      const auto lane = static_cast<std::int64_t>(result.size());
+      result.push_back(state_of_element(values, place + interface_.index(lane)));
     }
     return result;
   }
@@ -154,6 +111,24 @@ class TapeReducer : public Reducer {
   }
 
  private:
+  [[nodiscard]] LeafOffset leaf_offset(const std::vector<Expr>& offsets) const {
+    return [&](std::size_t leaf) { return offsets[interface_.operand_of_leaf(leaf)]; };
+  }
+
+  /// @param values  of the steps
+  [[nodiscard]] ReductionState state_of_element(const std::vector<Value>& values,
+                                                const Expr& place) const {
+    const Value value = convert(values[form_.roots[0]], reduction_.dtype, form_.dialect);
+    ReductionState state = {value.re};
+    if (value.im) {
+      state.push_back(*value.im);
+    }
+    if (finds_place(reduction_.op)) {
+      state.push_back(reduction_.reads_places ? values[form_.roots[1]].re : place);
+    }
+    return state;
+  }
+
   /// @param is_behind  `values` come after all elements that `variables` hold
   void combine(const ReductionState& variables, const ReductionState& values, bool is_behind,
                cgen::BlockBuilder& body) const {

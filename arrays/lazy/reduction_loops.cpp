@@ -230,8 +230,7 @@ class ReductionEmitter {
     const auto take_pack = [&](const Expr& at, cgen::BlockBuilder& loop) {
       cgen::BlockBuilder inner;
       const Expr place = parameters_.declare_index("place", at, inner);
-      const auto elements =
-          reducer_.elements(offsets_at(bases, place, inner), place, shape_.lanes, inner);
+      const auto elements = reducer_.elements(offsets_at(bases, place, inner), place, inner);
       for (std::size_t lane = 0; lane < states.size(); ++lane) {
         emit_combine(reducer_, states[lane], elements[lane], true, inner);
       }

@@ -42,7 +42,7 @@ class Reducer {
                                  cgen::BlockBuilder& body) const = 0;
   /// Adjacent elements from these offsets on, one for each lane; only if the shape has lanes.
   virtual std::vector<ReductionState> elements(const std::vector<cgen::Expr>& /*offsets*/,
-                                               const cgen::Expr& /*place*/, int /*lanes*/,
+                                               const cgen::Expr& /*place*/,
                                                cgen::BlockBuilder& /*body*/) const {
     return {};
   }
