@@ -1,6 +1,7 @@
 #include "rtcg/arrays/kernels/loop_kernel.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -69,34 +70,33 @@ std::vector<std::string> loop_statements(const Snippet& snippet, bool has_more) 
   return result;
 }
 
-std::string loop_reduction(const Snippet& reduce, const Snippet& neutral, const Snippet& map) {
-  struct Known {
-    std::string_view reduce;
-    std::string_view neutral;
-    const char* name;
-  };
-  constexpr Known all[] = {{"a+b", "0", "sum"},
-                           {"b+a", "0", "sum"},
-                           {"a*b", "1", "product"},
-                           {"fmax(a,b)", "-INFINITY", "max"},
-                           {"max(a,b)", "-INFINITY", "max"},
-                           {"fmin(a,b)", "INFINITY", "min"},
-                           {"min(a,b)", "INFINITY", "min"}};
-  const auto words = [](const Snippet& snippet) {
-    std::string result;
-    for (const SnippetToken& token : snippet.tokens()) {
-      result += token.text;
-    }
-    return result;
-  };
-  check_words(map);
-  for (const Known& known : all) {
-    if (words(reduce) == known.reduce && words(neutral) == known.neutral) {
-      return fmt::format("reduce({}, i, {})", known.name, text_of(map));
-    }
+std::optional<std::string> known_operation(const Snippet& join) {
+  static const std::map<std::string, const char*> all = {
+      {"a+b", "sum"},      {"b+a", "sum"},      {"a*b", "product"},   {"b*a", "product"},
+      {"max(a,b)", "max"}, {"max(b,a)", "max"}, {"fmax(a,b)", "max"}, {"fmax(b,a)", "max"},
+      {"min(a,b)", "min"}, {"min(b,a)", "min"}, {"fmin(a,b)", "min"}, {"fmin(b,a)", "min"}};
+  const auto found = all.find(join.without_blanks());
+  return found != all.end() ? std::optional<std::string>(found->second) : std::nullopt;
+}
+
+bool is_neutral(const Snippet& value, const std::string& operation) {
+  const std::string text = value.without_blanks();
+  if (operation == "max" || operation == "min") {
+    return text == (operation == "max" ? "-INFINITY" : "INFINITY");
   }
-  refuse_loop(fmt::format("'{}' from '{}' is not a reduction of the loop engine", words(reduce),
-                          words(neutral)));
+  const std::string number = operation == "sum" ? "0" : "1";
+  return text == number || text == number + "." || text == number + ".0" || text == number + ".f" ||
+         text == number + ".0f";
+}
+
+std::string loop_reduction(const Snippet& reduce, const Snippet& neutral, const Snippet& map) {
+  check_words(map);
+  const std::optional<std::string> known = known_operation(reduce);
+  if (!known || !is_neutral(neutral, *known)) {
+    refuse_loop(fmt::format("'{}' from '{}' is not a reduction of the loop engine",
+                            reduce.without_blanks(), neutral.without_blanks()));
+  }
+  return fmt::format("reduce({}, i, {})", *known, text_of(map));
 }
 
 loopy::Kernel element_loop_kernel(const std::vector<KernelArgument>& arguments,

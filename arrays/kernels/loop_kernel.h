@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace rtcg::arrays::detail {
 /// The statements of a snippet. @param has_more  functions or statements outside of it
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop
 [[nodiscard]] std::vector<std::string> loop_statements(const Snippet& snippet, bool has_more);
+
+/// The operation of the loop engine that joins `a` and `b` so, if there is one.
+[[nodiscard]] std::optional<std::string> known_operation(const Snippet& join);
+/// Whether that is the neutral element of the operation.
+[[nodiscard]] bool is_neutral(const Snippet& value, const std::string& operation);
 
 /// The expression of a snippet that reduces: `reduce(sum, i, x[i])`.
 /// @throws Unsupported  arrays.as_loop_kernel.no_loop

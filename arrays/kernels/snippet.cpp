@@ -253,4 +253,12 @@ Snippet::Snippet(std::string_view text, const std::vector<KernelArgument>& argum
   SnippetStudy(tokens_).run(*this, arguments);
 }
 
+std::string Snippet::without_blanks() const {
+  std::string result;
+  for (const SnippetToken& token : tokens_) {
+    result += token.text;
+  }
+  return result;
+}
+
 }  // namespace rtcg::arrays::detail

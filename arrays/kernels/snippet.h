@@ -54,6 +54,7 @@ class Snippet {
   /// Whether `i` occurs other than as the whole index of an array.
   [[nodiscard]] bool uses_place() const noexcept { return uses_place_; }
   [[nodiscard]] const std::vector<SnippetToken>& tokens() const noexcept { return tokens_; }
+  [[nodiscard]] std::string without_blanks() const;
 
  private:
   friend class SnippetStudy;

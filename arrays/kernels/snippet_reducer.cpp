@@ -267,14 +267,6 @@ cgen::Module make_reduction_module(const SnippetProgram& program,
 
 namespace {
 
-std::string as_words(const Snippet& snippet) {
-  std::string result;
-  for (const SnippetToken& token : snippet.tokens()) {
-    result += token.text + " ";
-  }
-  return result;
-}
-
 bool is_named(DType dtype) {
   return is_complex(dtype) || is_vector(dtype);
 }
@@ -282,26 +274,26 @@ bool is_named(DType dtype) {
 /// `a + b` as C has it for this type.
 std::string reduce_text(const Reduction& reduction) {
   const DType dtype = reduction.type.dtype();
-  const std::string words = as_words(Snippet(reduction.reduce, {}));
-  if (!is_complex(dtype) || (words != "a + b " && words != "a * b ")) {
+  const std::string text = Snippet(reduction.reduce, {}).without_blanks();
+  if (!is_complex(dtype) || (text != "a+b" && text != "a*b")) {
     return reduction.reduce;
   }
   return fmt::format("{}_{}(a, b)", dtype == DType::c64 ? "complex64" : "complex128",
-                     words[2] == '+' ? "add" : "mul");
+                     text[1] == '+' ? "add" : "mul");
 }
 
 std::string neutral_text(const Reduction& reduction) {
   const DType dtype = reduction.type.dtype();
-  const std::string words = as_words(Snippet(reduction.neutral, {}));
-  if (!is_named(dtype) || (words != "0 " && words != "1 ")) {
+  const std::string text = Snippet(reduction.neutral, {}).without_blanks();
+  if (!is_named(dtype) || (text != "0" && text != "1")) {
     return reduction.neutral;
   }
   if (is_vector(dtype)) {
-    const std::vector<char> all(static_cast<std::size_t>(lanes_of(dtype)), words.front());
+    const std::vector<char> all(static_cast<std::size_t>(lanes_of(dtype)), text.front());
     return fmt::format("make_{}({})", name(snippet_vector(dtype)), fmt::join(all, ", "));
   }
   return fmt::format("{}_make({}, 0)", dtype == DType::c64 ? "complex64" : "complex128",
-                     words.front());
+                     text.front());
 }
 
 }  // namespace
@@ -321,7 +313,7 @@ ResultProgram read_result(const Reduction& reduction, const std::vector<KernelAr
   }
   if (accuracy == Accuracy::compensated) {
     const DType dtype = reduction.type.dtype();
-    if ((dtype != DType::f32 && dtype != DType::f64) || as_words(result.reduce) != "a + b ") {
+    if ((dtype != DType::f32 && dtype != DType::f64) || result.reduce.without_blanks() != "a+b") {
       throw InvalidInput(
           "arrays.reduction_kernel.not_a_sum",
           fmt::format("only sums 'a + b' of f32 and f64 can be compensated, not '{}' of {}",

@@ -7,6 +7,7 @@
 
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/loop_call.h"
+#include "rtcg/arrays/kernels/loop_kernel.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/arrays/kernels/snippet_form.h"
@@ -50,36 +51,6 @@ const char* c_name(DType type) {
     default:
       return "float";
   }
-}
-
-/// The text without blanks.
-std::string words_of(const Snippet& snippet) {
-  std::string result;
-  for (const detail::SnippetToken& token : snippet.tokens()) {
-    result += token.text;
-  }
-  return result;
-}
-
-/// The operation of the loop engine that the text is, if there is one: its blocks share work better
-/// if it is known that operands commute.
-std::optional<std::string> known_operation(const std::string& scan, const std::string& neutral) {
-  const auto is_any = [](const std::string& text, std::initializer_list<const char*> all) {
-    return std::find(all.begin(), all.end(), text) != all.end();
-  };
-  if (is_any(scan, {"a+b", "b+a"}) && is_any(neutral, {"0", "0.0", "0.0f", "0.f", "0."})) {
-    return "sum";
-  }
-  if (is_any(scan, {"a*b", "b*a"}) && is_any(neutral, {"1", "1.0", "1.0f", "1.f", "1."})) {
-    return "product";
-  }
-  if (is_any(scan, {"max(a,b)", "max(b,a)", "fmax(a,b)", "fmax(b,a)"})) {
-    return "max";
-  }
-  if (is_any(scan, {"min(a,b)", "min(b,a)", "fmin(a,b)", "fmin(b,a)"})) {
-    return "min";
-  }
-  return std::nullopt;
 }
 
 /// The argument that the text indexes, if it is `x[i]` and no more.
@@ -168,8 +139,8 @@ struct ScanKernel::Program {
     const StreamScope scope(stream);
     std::optional<AnyArray> starts;
     const AnyArray values = values_of(given, count, stream, starts);
-    const auto target = element_named(words_of(output), arguments, "=item");
-    const auto target_closed = element_named(words_of(output), arguments, "=item;");
+    const auto target = element_named(output.without_blanks(), arguments, "=item");
+    const auto target_closed = element_named(output.without_blanks(), arguments, "=item;");
     std::optional<AnyArray> items;
     if (const auto place = target ? target : target_closed) {
       detail::check_array(arguments[*place], given[*place], true);
@@ -251,13 +222,13 @@ struct ScanKernel::Program {
         throw InvalidInput(
             "arrays.scan_kernel.scan_names",
             fmt::format("'{}' joins values and cannot name argument '{}': it sees a and b",
-                        words_of(scan), argument.name));
+                        scan.without_blanks(), argument.name));
       }
     }
     if (in_scan.count("a") == 0 || in_scan.count("b") == 0) {
-      throw InvalidInput(
-          "arrays.scan_kernel.scan_names",
-          fmt::format("'{}' does not join two values: it must name a and b", words_of(scan)));
+      throw InvalidInput("arrays.scan_kernel.scan_names",
+                         fmt::format("'{}' does not join two values: it must name a and b",
+                                     scan.without_blanks()));
     }
     const bool sees_boundary = in_scan.count("across_seg_boundary") != 0;
     if (sees_boundary != has_segments) {
@@ -265,7 +236,7 @@ struct ScanKernel::Program {
           "arrays.scan_kernel.segments",
           has_segments ? fmt::format("'{}' does not say what happens where a segment begins: write "
                                      "'across_seg_boundary ? b : {}'",
-                                     words_of(scan), words_of(scan))
+                                     scan.without_blanks(), scan.without_blanks())
                        : std::string("the scan asks for across_seg_boundary, and no segments are "
                                      "given by segment_start"));
     }
@@ -284,8 +255,10 @@ struct ScanKernel::Program {
                                    has_segments ? "starts: u8[n]; " : "");
     kernel.assumptions = "n >= 1";
     const std::string domains = "{[i]: 0 <= i < n} {[j]: 0 <= j <= i}";
-    const auto known = known_operation(words_of(scan), words_of(neutral));
-    if (known && !has_segments) {
+    // blocks share work better if it is known that operands commute
+    const auto known = detail::known_operation(scan);
+    const bool is_extremum = known == "max" || known == "min";
+    if (known && !has_segments && (is_extremum || detail::is_neutral(neutral, *known))) {
       return loopy::make_kernel(domains, fmt::format("items[i] = scan({}, j, values[j])", *known),
                                 kernel);
     }
@@ -343,7 +316,7 @@ struct ScanKernel::Program {
   /// @param starts  gets the beginnings of segments
   AnyArray values_of(const std::vector<Expression>& given, std::int64_t count,
                      runtime::StreamRef stream, std::optional<AnyArray>& starts) const {
-    const auto source = element_named(words_of(input), arguments);
+    const auto source = element_named(input.without_blanks(), arguments);
     if (source && !has_segments && dtype == carried(dtype)) {
       detail::check_array(arguments[*source], given[*source], false);
       if (auto values = whole_array(given[*source], dtype, count)) {

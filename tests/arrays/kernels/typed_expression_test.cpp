@@ -165,8 +165,10 @@ TEST(AsLoopKernel, GivesReductions) {
                ReductionKernel("float", "1", "a+b", "x[i]", "const float *x").as_loop_kernel());
   const ReductionKernel same("float", "0", "a+b", "a*x[i]*y[i]",
                              "float a, const float *x, const float *y");
+  const ReductionKernel turned("float", "0.0f", "b + a", "a*x[i]*y[i]",
+                               "float a, const float *x, const float *y");
   const ReductionKernel typed(sum(value_of(k.a) * value_of(k.x) * value_of(k.y)), {k.a, k.x, k.y});
-  for (const ReductionKernel& each : {same, typed}) {
+  for (const ReductionKernel& each : {same, turned, typed}) {
     EXPECT_EQ(run_loop(each.as_loop_kernel(), "out", 1)[0], 3 * 333300.0F);
   }
   const ReductionKernel most("float", "-INFINITY", "fmax(a, b)", "a*x[i] - 2*y[i]",
