@@ -1,6 +1,7 @@
 #include "rtcg/distributed/arrays/distributed_matrix.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,8 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/arrays/array_messages.h"
 #include "rtcg/distributed/arrays/reductions.h"
+#include "rtcg/distributed/exchange/rounds.h"
+#include "rtcg/runtime/device/copy.h"
 
 namespace rtcg::distributed {
 namespace {
@@ -26,6 +29,25 @@ struct Section {
   std::int64_t begin;
   std::int64_t end;
 };
+
+// Some rows of a matrix, as one of their own.
+struct RowRange {
+  std::int64_t begin;
+  std::int64_t end;
+  arrays::AnySparseMatrix rows;
+};
+
+RowRange range_of(const arrays::AnySparseMatrix& all, std::int64_t begin, std::int64_t end) {
+  return {begin, end,
+          arrays::AnySparseMatrix(
+              arrays::AnySparseMatrix::Parts{.format = arrays::SparseFormat::csr,
+                                             .rows = end - begin,
+                                             .columns = all.columns(),
+                                             .entries = all.entries(),
+                                             .first = all.first()(Slice{begin, end + 1}),
+                                             .column = all.column(),
+                                             .value = all.value()})};
+}
 
 void sort_and_unify(std::vector<std::int64_t>& values) {
   std::sort(values.begin(), values.end());
@@ -62,6 +84,41 @@ void check_triplets(const Blocks& blocks, int rank, std::span<const std::int64_t
 
 }  // namespace
 
+namespace {
+
+// The longest run of rows without fetched elements, [begin, end).
+std::pair<std::int64_t, std::int64_t> inner_rows(std::int64_t rows,
+                                                 const std::vector<std::int32_t>& row,
+                                                 const std::vector<std::int32_t>& column,
+                                                 std::int64_t first_own) {
+  std::vector<bool> is_outer(static_cast<std::size_t>(rows), false);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (column[i] < first_own || column[i] >= first_own + rows) {
+      is_outer[static_cast<std::size_t>(row[i])] = true;
+    }
+  }
+  std::pair<std::int64_t, std::int64_t> longest = {0, 0};
+  std::int64_t begin = 0;
+  for (std::int64_t i = 0; i <= rows; ++i) {
+    if (i == rows || is_outer[static_cast<std::size_t>(i)]) {
+      if (i - begin > longest.second - longest.first) {
+        longest = {begin, i};
+      }
+      begin = i + 1;
+    }
+  }
+  return longest;
+}
+
+// By a thread for each row: multiply() would choose how threads share rows by the rows that there
+// are, and round another way on another number of ranks.
+void multiply_rows(runtime::StreamRef stream, const arrays::AnySparseMatrix& rows,
+                   const AnyArray& x, const AnyArray& y) {
+  arrays::detail::evaluate_in_kernel(stream, arrays::detail::product_by_rows(rows, x), y);
+}
+
+}  // namespace
+
 struct DistributedMatrix::State {
   Group group;
   Blocks blocks;
@@ -74,6 +131,11 @@ struct DistributedMatrix::State {
   std::optional<AnyArray> sent_places{};
   AnyArray needed;  // that vector
   std::optional<AnyArray> message{};
+  // Where devices wait for each other: rounds with all ranks to which or from which elements go,
+  // and the rows in three parts, of which the second one needs none that are fetched.
+  std::optional<Rounds> rounds{};
+  std::vector<int> partners{};
+  std::vector<RowRange> ranges{};
 };
 
 runtime::StreamRef DistributedMatrix::stream_of(const Group& group) {
@@ -158,7 +220,35 @@ DistributedMatrix::DistributedMatrix(const Group& group, const Columns& columns,
     state->sent_places.emplace(arrays::Array<std::int64_t>(places, stream).any());
     state->message.emplace(rows.dtype(), state->sent_places->shape(), stream);
   }
+  open_rounds(*state, columns);
   state_ = std::move(state);
+}
+
+void DistributedMatrix::open_rounds(State& state, const Columns& columns) {
+  const std::size_t bytes = arrays::size_bytes(state.rows.dtype());
+  std::map<int, Partner> partners;
+  for (const Section& each : state.sent) {
+    partners[each.rank].sent_bytes = static_cast<std::size_t>(each.end - each.begin) * bytes;
+  }
+  for (const Section& each : state.received) {
+    partners[each.rank].received_bytes = static_cast<std::size_t>(each.end - each.begin) * bytes;
+  }
+  std::vector<Partner> all;
+  for (auto& [rank, partner] : partners) {
+    partner.rank = rank;
+    all.push_back(partner);
+    state.partners.push_back(rank);
+  }
+  state.rounds = distributed::open_rounds(state.group, all, "product");
+  if (!state.rounds || state.rows.entries() == 0) {
+    return;
+  }
+  const auto [begin, end] =
+      inner_rows(state.own, columns.own_row, columns.own_column, state.before);
+  for (const auto& [first, last] :
+       {std::pair{std::int64_t{0}, begin}, std::pair{begin, end}, std::pair{end, state.own}}) {
+    state.ranges.push_back(range_of(state.rows, first, last));
+  }
 }
 
 const Group& DistributedMatrix::group() const noexcept {
@@ -188,13 +278,16 @@ void DistributedMatrix::multiply_into(runtime::StreamRef stream, const AnyArray&
                                       const AnyArray& y) const {
   const arrays::StreamScope scope(stream);
   const State& state = *state_;
-  detail::Messages messages;
   if (state.message) {
     state.message->assign(arrays::take(x, *state.sent_places, 0));
-    for (const Section& each : state.sent) {
-      messages.send(each.rank,
-                    detail::bytes_of_places(*state.message, each.begin, each.end, stream));
-    }
+  }
+  if (state.rounds) {
+    multiply_in_rounds(stream, x, y);
+    return;
+  }
+  detail::Messages messages;
+  for (const Section& each : state.sent) {
+    messages.send(each.rank, detail::bytes_of_places(*state.message, each.begin, each.end, stream));
   }
   for (const Section& each : state.received) {
     messages.receive(each.rank,
@@ -206,10 +299,45 @@ void DistributedMatrix::multiply_into(runtime::StreamRef stream, const AnyArray&
     y.assign(0);
     return;
   }
-  // multiply() would choose how threads share rows by the rows that there are, and round another
-  // way on another number of ranks
-  arrays::detail::evaluate_in_kernel(stream,
-                                     arrays::detail::product_by_rows(state.rows, state.needed), y);
+  multiply_rows(stream, state.rows, state.needed, y);
+}
+
+// Rows that need own elements alone are multiplied while the others' elements travel.
+void DistributedMatrix::multiply_in_rounds(runtime::StreamRef stream, const AnyArray& x,
+                                           const AnyArray& y) const {
+  const State& state = *state_;
+  const auto partner_of = [&](const Section& each) {
+    return static_cast<std::size_t>(
+        std::lower_bound(state.partners.begin(), state.partners.end(), each.rank) -
+        state.partners.begin());
+  };
+  const auto multiply = [&](const RowRange& range) {
+    if (range.begin < range.end) {
+      multiply_rows(stream, range.rows, state.needed, y(Slice{range.begin, range.end}));
+    }
+  };
+  for (const Section& each : state.sent) {
+    runtime::copy_on_device(stream,
+                            runtime::BufferRef<const std::byte>(detail::bytes_of_places(
+                                *state.message, each.begin, each.end, stream)),
+                            state.rounds->outgoing(partner_of(each)));
+  }
+  state.rounds->send(stream);
+  state.needed(Slice{state.before, state.before + state.own}).assign(x);
+  if (!state.ranges.empty()) {
+    multiply(state.ranges[1]);
+  }
+  state.rounds->receive(stream);
+  for (const Section& each : state.received) {
+    runtime::copy_on_device(stream, state.rounds->incoming(partner_of(each)),
+                            detail::bytes_of_places(state.needed, each.begin, each.end, stream));
+  }
+  if (state.ranges.empty()) {
+    y.assign(0);
+    return;
+  }
+  multiply(state.ranges[0]);
+  multiply(state.ranges[2]);
 }
 
 arrays::LinearOperator DistributedMatrix::linear_operator() const {

@@ -59,7 +59,8 @@ class DistributedMatrix {
   /// y = A x of blocks, in the order of the stream.
   ///
   /// @cost  a copy of x, a launch that packs what others need, an exchange, the product by a thread
-  ///        for each row
+  ///        for each row. Where devices wait for each other no host does, and rows that need own
+  ///        elements alone are multiplied while others' elements travel: up to three launches
   void multiply_into(runtime::StreamRef stream, const arrays::AnyArray& x,
                      const arrays::AnyArray& y) const;
   /// For solvers, on blocks; with inner_product() as their product.
@@ -79,6 +80,9 @@ class DistributedMatrix {
     }
   };
   struct State;
+  static void open_rounds(State& state, const Columns& columns);
+  void multiply_in_rounds(runtime::StreamRef stream, const arrays::AnyArray& x,
+                          const arrays::AnyArray& y) const;
 
   [[nodiscard]] static Columns find_columns(const Group& group, std::int64_t size,
                                             std::span<const std::int64_t> row,

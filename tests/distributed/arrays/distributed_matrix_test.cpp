@@ -18,6 +18,7 @@ using arrays::DType;
 using arrays::Extents;
 using testing::device_sets;
 using testing::DeviceSet;
+using testing::host_devices_apart;
 using testing::on_host;
 using testing::poisson;
 
@@ -66,6 +67,9 @@ TEST(DistributedMatrix, ProductsHaveTheSameBitsForAnyNumberOfRanks) {
     for (int ranks = 2; ranks <= 5; ++ranks) {
       EXPECT_EQ(product_on(set.of_ranks(ranks), 701), one) << ranks << " ranks, " << set.name;
     }
+    if (set.name == "host") {
+      EXPECT_EQ(product_on(host_devices_apart(4), 701), one);
+    }
   }
 }
 
@@ -103,6 +107,35 @@ TEST(DistributedMatrix, FetchesWhatItsRowsNeed) {
     a.multiply_into(x.local().stream(), x.local(), AnyArray(DType::f64, {300}, x.local().stream()));
     EXPECT_EQ(group.traffic().bytes - before, (group.rank() == 1 ? 60 : 30) * sizeof(double));
   });
+}
+
+// Most rows need own elements alone, and those of the first and the last side others'.
+TEST(DistributedMatrix, MultipliesInnerRowsWhileElementsTravel) {
+  const auto product = [](const std::vector<runtime::Device>& devices) {
+    std::vector<double> result;
+    run_ranks(devices, [&](const Group& group) {
+      const runtime::Stream stream(group.device());
+      const arrays::StreamScope scope(stream);
+      const DistributedMatrix a = poisson<double>(group, 30);
+      const DistributedArray x(group, DType::f64, {900});
+      x.assign(1 / (1 + 0.1 * arrays::Expression(x.places())));
+      const DistributedArray y(group, DType::f64, {900});
+      const std::uint64_t before = group.traffic().bytes;
+      for (int i = 0; i < 3; ++i) {
+        a.multiply_into(stream, x.local(), y.local());
+        a.multiply_into(stream, y.local(), x.local());
+      }
+      EXPECT_EQ(group.traffic().bytes - before,
+                group.size() == 1 ? 0 : 6 * (group.rank() == 1 ? 60 : 30) * sizeof(double));
+      const std::vector<double> found = x.gathered().to_vector<double>();
+      if (group.is_first()) {
+        result = found;
+      }
+    });
+    return result;
+  };
+  const std::vector<double> one = product(host_devices_apart(1));
+  EXPECT_EQ(product(host_devices_apart(3)), one);
 }
 
 struct Solved {
