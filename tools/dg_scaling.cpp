@@ -54,6 +54,12 @@ struct Measured {
       fmt::format("'{}' {}: give what 'rtcg_bench_gpu scaling --json FILE' writes", file, problem));
 }
 
+// Rounds follow the exchange of hosts in a file, if the GPUs have them.
+bool is_halo_of(const std::string& way, const std::string& impl) {
+  return way == "nccl" ? impl == "exchange by nccl"
+                       : impl == "exchange" || (way == "peer" && impl == "rounds");
+}
+
 Measured read_file(const ScalingOptions& given) {
   std::ifstream file(given.file);
   if (!file) {
@@ -70,8 +76,7 @@ Measured read_file(const ScalingOptions& given) {
     const auto n = row.value("n", 0.0);
     const auto us = row.value("us", 0.0);
     const auto impl = row.value("impl", std::string());
-    if (op.starts_with("halo of") &&
-        impl == (given.way == "peer" ? "exchange" : "exchange by nccl")) {
+    if (op.starts_with("halo of") && is_halo_of(given.way, impl)) {
       result.halo_us[n] = us;
     }
     const std::size_t place = op.find("GPUs: ");
@@ -225,8 +230,11 @@ void add_dg_scaling_command(CLI::App& dg) {
   command->add_option("--dtype", given->dtype, "Precision")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
-  command->add_option("--way", given->way, "Messages by peer copies, or by NCCL")
-      ->check(CLI::IsMember({"peer", "nccl"}))
+  command
+      ->add_option("--way", given->way,
+                   "Who waits for messages: GPUs that write into each other's "
+                   "memory, hosts, or NCCL")
+      ->check(CLI::IsMember({"peer", "hosts", "nccl"}))
       ->capture_default_str();
   command->add_option("--gpus", given->most_gpus, "Largest number of GPUs")
       ->check(why_not_positive)

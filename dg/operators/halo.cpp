@@ -145,44 +145,72 @@ Halo::Table Halo::table_of(const KernelShape& shape, const Discretization& on,
 }
 
 template <class Message>
-void Halo::launch(const runtime::Kernel& kernel, const Part& part, const Message& message) const {
+void Halo::launch(runtime::StreamRef on, const runtime::Kernel& kernel, const Part& part,
+                  const Message& message) const {
   runtime::ArgumentPack pack;
   pack.add(static_cast<std::int64_t>(part.numbers))
       .add(part.sides)
       .add(face_nodes_)
       .add(*state_)
       .add(message);
-  kernel.launch(stream_, {(part.numbers + halo_block - 1) / halo_block, halo_block, 0}, pack);
+  kernel.launch(on, {(part.numbers + halo_block - 1) / halo_block, halo_block, 0}, pack);
+}
+
+runtime::StreamRef Halo::own(runtime::StreamRef stream) const {
+  return is_in_line_ ? stream : runtime::StreamRef(stream_);
+}
+
+void Halo::follow(runtime::StreamRef stream) {
+  if (!is_in_line_) {
+    stream.record(written_);
+    stream_.wait(written_);
+    is_behind_ = false;
+  }
+}
+
+void Halo::lead(runtime::StreamRef stream) {
+  if (!is_in_line_) {
+    stream_.record(ready_);
+    stream.wait(ready_);
+  }
 }
 
 void Halo::start(runtime::StreamRef stream, runtime::BufferRef<std::byte> state) {
+  follow(stream);
+  send(stream, state);
+}
+
+void Halo::send(runtime::StreamRef stream, runtime::BufferRef<std::byte> state) {
   state_ = state;
-  stream.record(written_);
-  stream_.wait(written_);
+  const runtime::StreamRef on = own(stream);
   if (!rounds_) {
-    launch(*pack_, {sends_.sides.ref(), sends_.numbers}, messages_->sent.ref());
+    launch(on, *pack_, {sends_.sides.ref(), sends_.numbers}, messages_->sent.ref());
     return;
   }
   if (is_sent_) {
-    rounds_->receive(stream_);  // what nobody has asked for
+    rounds_->receive(on);  // what nobody has asked for
   }
   for (std::size_t i = 0; i < sent_parts_.size(); ++i) {
-    launch(*pack_, sent_parts_[i], rounds_->outgoing(i));
+    launch(on, *pack_, sent_parts_[i], rounds_->outgoing(i));
   }
-  rounds_->send(stream_);
+  rounds_->send(on);
   is_sent_ = true;
 }
 
-void Halo::finish(runtime::StreamRef stream) {
+void Halo::receive(runtime::StreamRef stream) {
   if (!state_) {
     return;
   }
+  if (is_behind_) {
+    follow(stream);
+  }
+  const runtime::StreamRef on = own(stream);
   if (rounds_) {
     rounds_->tell(stream);
-    rounds_->receive(stream_);
+    rounds_->receive(on);
     is_sent_ = false;
     for (std::size_t i = 0; i < received_parts_.size(); ++i) {
-      launch(*unpack_, received_parts_[i], rounds_->incoming(i));
+      launch(on, *unpack_, received_parts_[i], rounds_->incoming(i));
     }
   } else {
     // the messages of GPUs that this one reaches are read where they are
@@ -190,14 +218,36 @@ void Halo::finish(runtime::StreamRef stream) {
         stream_, send_to_, receive_from_,
         [this](std::span<const runtime::BufferRef<const std::byte>> messages) {
           for (std::size_t i = 0; i < messages.size(); ++i) {
-            launch(*unpack_, received_parts_[i], messages[i]);
+            launch(stream_, *unpack_, received_parts_[i], messages[i]);
           }
         },
         call_name);
   }
-  stream_.record(ready_);
-  stream.wait(ready_);
   state_.reset();
+}
+
+void Halo::prepare_launch(runtime::StreamRef stream) {
+  if (!is_behind_) {
+    lead(stream);
+  }
+  is_behind_ = true;
+}
+
+void Halo::begin_capture(runtime::StreamRef stream) {
+  // graphs of the host have the work of one stream
+  is_in_line_ = stream_.device().info().id.kind == runtime::BackendKind::host;
+  follow(stream);
+}
+
+void Halo::end_capture(runtime::StreamRef stream) {
+  lead(stream);
+  is_in_line_ = false;
+  is_behind_ = true;
+}
+
+void Halo::replay(int starts, runtime::BufferRef<std::byte> state) {
+  rounds_->replay(starts);
+  state_ = state;
 }
 
 }  // namespace rtcg::dg::detail

@@ -9,6 +9,7 @@
 #include "rtcg/dg/operators/kernel_writer.h"
 #include "rtcg/distributed/exchange/rounds.h"
 #include "rtcg/runtime/device/event.h"
+#include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/stream.h"
 
@@ -37,12 +38,39 @@ class Halo {
 
   /// The state's own elements have new values, by work that `stream` has so far.
   void start(runtime::StreamRef stream, runtime::BufferRef<std::byte> state);
-  /// Later work of `stream` finds the values of the latest start in the ghosts.
-  ///
-  /// @cost  one exchange, where there was a start
-  void finish(runtime::StreamRef stream);
+  // The same in parts, for work on the elements at the rim that runs beside that on the others:
+  //
+  //   follow   own work from now on comes after that of `stream` so far
+  //   receive  own work from now on finds the values of the latest start in the ghosts
+  //   lead     work of `stream` from now on comes after own work so far
+  //   send     own work so far has given the state's elements at the rim new values
+  //
+  // @cost  of receive one exchange, where there was a start
+  void follow(runtime::StreamRef stream);
+  void receive(runtime::StreamRef stream);
+  void lead(runtime::StreamRef stream);
+  void send(runtime::StreamRef stream, runtime::BufferRef<std::byte> state);
+  /// The stream of own work, between that of `stream`.
+  [[nodiscard]] runtime::StreamRef own(runtime::StreamRef stream) const;
+  /// Whether no host waits between these calls, so that work on both streams can overlap.
+  [[nodiscard]] bool overlaps() const noexcept { return rounds_.has_value(); }
   /// Forgets the latest start: the ghosts have their values.
   void drop() noexcept { state_.reset(); }
+
+  // Graphs of work that begins after a start, and ends after another one.
+  /// Whether this is so now, and no host waits.
+  [[nodiscard]] bool can_be_captured() const {
+    return rounds_ && is_sent_ && state_ && runtime::has_flags_in_graphs(stream_.device());
+  }
+  /// Captured work fits where this number is the same.
+  [[nodiscard]] int phase() const noexcept { return rounds_->phase(); }
+  /// Before captured work is launched on a stream, also the first time.
+  void prepare_launch(runtime::StreamRef stream);
+  // What is captured is between these.
+  void begin_capture(runtime::StreamRef stream);
+  void end_capture(runtime::StreamRef stream);
+  /// Captured work with so many starts is launched again, which ends with this state.
+  void replay(int starts, runtime::BufferRef<std::byte> state);
 
   [[nodiscard]] std::size_t bytes_sent() const noexcept { return sent_bytes_; }
 
@@ -63,7 +91,8 @@ class Halo {
   [[nodiscard]] static Table table_of(const KernelShape& shape, const Discretization& on,
                                       runtime::Device device, bool is_sent);
   template <class Message>
-  void launch(const runtime::Kernel& kernel, const Part& part, const Message& message) const;
+  void launch(runtime::StreamRef on, const runtime::Kernel& kernel, const Part& part,
+              const Message& message) const;
 
   distributed::Group group_;
   runtime::Stream stream_;
@@ -81,7 +110,9 @@ class Halo {
   std::optional<runtime::Kernel> pack_;
   std::optional<runtime::Kernel> unpack_;
   std::optional<runtime::BufferRef<std::byte>> state_;  ///< whose ghosts are old
-  bool is_sent_ = false;                       ///< a round has begun that has not been received
+  bool is_in_line_ = false;                             ///< its work is part of the caller's stream
+  bool is_behind_ = false;  ///< its stream has not waited for the graph that ran last
+  bool is_sent_ = false;    ///< a round has begun that has not been received
   std::optional<distributed::Rounds> rounds_;  ///< ends first: its work uses what is above
 };
 

@@ -131,7 +131,7 @@ struct Solver::Impl {
 
   void make_runner(const std::optional<detail::FusedShape>& fused) {
     runner = std::make_shared<detail::StageRunner>(system, *on, data_with_ghosts, options.device,
-                                                   real, fused);
+                                                   real, fused, runner ? runner->halo() : nullptr);
   }
 
   void tune(const detail::FusedShape& first, const std::string& key, const loopy::Wisdom& wisdom) {

@@ -33,7 +33,8 @@ struct StageRunner::Impl {
   using KernelLaunch = StageProgram::KernelLaunch;
 
   Impl(const System& system, const Discretization& on, const SystemData& data,
-       runtime::Device device_, const cgen::Type& real_, const std::optional<FusedShape>& fused_)
+       runtime::Device device_, const cgen::Type& real_, const std::optional<FusedShape>& fused_,
+       std::shared_ptr<Halo> halo_)
       : device(device_),
         stream(device_),
         real(real_),
@@ -53,8 +54,11 @@ struct StageRunner::Impl {
     program = compile(fused_);
     allocate(on);
     make_ready(*program);
-    if (on.part && !on.part->neighbours.empty()) {
-      halo.emplace(shape, real, on, device);
+    halo = std::move(halo_);
+    if (halo) {
+      halo->drop();
+    } else if (on.part && !on.part->neighbours.empty()) {
+      halo = std::make_shared<Halo>(shape, real, on, device);
     }
   }
 
@@ -252,11 +256,21 @@ struct StageRunner::Impl {
   }
 
   // Kernels that read neighbours: elements without remote faces first, while ghosts are on their
-  // way.
+  // way; the others then run beside them on the halo's stream, or after them, if hosts wait for the
+  // ghosts: until then much of the first ones is done.
   void run_beside_halo(const Numbers& numbers, std::size_t launches) {
+    if (!halo->overlaps()) {
+      run(*program, stream, numbers, {0, interior}, 0, launches);
+      halo->receive(stream);
+      halo->lead(stream);
+      run(*program, stream, numbers, {interior, elements}, 0, launches);
+      return;
+    }
+    halo->receive(stream);
+    halo->follow(stream);
     run(*program, stream, numbers, {0, interior}, 0, launches);
-    halo->finish(stream);
-    run(*program, stream, numbers, {interior, elements}, 0, launches);
+    run(*program, halo->own(stream), numbers, {interior, elements}, 0, launches);
+    halo->lead(stream);
   }
 
   void run_right_hand_side(const Numbers& numbers) {
@@ -273,7 +287,8 @@ struct StageRunner::Impl {
       run(*program, stream, numbers);
     } else if (swaps_states()) {
       run_beside_halo(numbers, launches);
-      halo->start(stream, memory.at("next").ref());
+      halo->overlaps() ? halo->send(stream, memory.at("next").ref())
+                       : halo->start(stream, memory.at("next").ref());
     } else {
       // the last kernel updates the state in place: it waits for all that reads neighbours
       run_beside_halo(numbers, launches - 1);
@@ -285,6 +300,8 @@ struct StageRunner::Impl {
       std::swap(memory.at("state"), memory.at("next"));
     }
   }
+
+  using GraphKey = std::pair<runtime::DeviceAddress, int>;
 
   void run_step(const std::vector<Stage>& stages, double time_step) {
     std::vector<Numbers> key;
@@ -301,27 +318,44 @@ struct StageRunner::Impl {
       run_all();
       return;
     }
-    if (device.info().id.kind == runtime::BackendKind::opencl || halo) {
-      run_all();  // no graph has what ranks wait for
+    if (device.info().id.kind == runtime::BackendKind::opencl ||
+        (halo && !halo->can_be_captured())) {
+      run_all();  // no graph has what hosts wait for
       return;
     }
+    if (halo) {
+      halo->prepare_launch(stream);
+    }
     // A step of an odd number of stages leaves the state in the other memory: there are two graphs.
-    const runtime::DeviceAddress state = memory.at("state").address();
-    const auto known = repeated.graphs.find(state);
+    // Those of ranks use their messages' memory in turns as well.
+    const GraphKey place = {memory.at("state").address(), halo ? halo->phase() : 0};
+    const auto known = repeated.graphs.find(place);
     if (known == repeated.graphs.end()) {
-      known_graph(state, run_all).launch(stream);
+      known_graph(place, run_all).launch(stream);
     } else {
-      known->second.launch(stream);
       if (swaps_states() && stages.size() % 2 == 1) {
         std::swap(memory.at("state"), memory.at("next"));
       }
+      if (halo) {
+        halo->replay(static_cast<int>(stages.size()), memory.at("state").ref());
+      }
+      known->second.launch(stream);
     }
     ++replayed;
   }
 
   template <class Work>
-  const runtime::Graph& known_graph(runtime::DeviceAddress state, const Work& work) {
-    return repeated.graphs.emplace(state, runtime::capture(stream, work)).first->second;
+  const runtime::Graph& known_graph(const GraphKey& place, const Work& work) {
+    const auto capture = [&] {
+      if (halo) {
+        halo->begin_capture(stream);
+      }
+      work();
+      if (halo) {
+        halo->end_capture(stream);
+      }
+    };
+    return repeated.graphs.emplace(place, runtime::capture(stream, capture)).first->second;
   }
 
   runtime::Device device;
@@ -340,11 +374,11 @@ struct StageRunner::Impl {
   std::optional<loopy::Executor> operators;  // of split kernels
   std::shared_ptr<StageProgram> program;
   std::map<std::string, Buffer<std::byte>> memory;
-  std::optional<Halo> halo;
-  /// The latest step, and graphs of it by where the state is before.
+  std::shared_ptr<Halo> halo;
+  /// The latest step, and graphs of it by where the state is before and the phase of the halo.
   struct Repeated {
     std::vector<Numbers> key;
-    std::map<runtime::DeviceAddress, runtime::Graph> graphs;
+    std::map<GraphKey, runtime::Graph> graphs;
   };
   Repeated repeated;
   long long replayed = 0;
@@ -352,8 +386,8 @@ struct StageRunner::Impl {
 
 StageRunner::StageRunner(const System& system, const Discretization& on, const SystemData& data,
                          runtime::Device device, const cgen::Type& real,
-                         const std::optional<FusedShape>& fused)
-    : impl_(std::make_unique<Impl>(system, on, data, device, real, fused)) {}
+                         const std::optional<FusedShape>& fused, std::shared_ptr<Halo> halo)
+    : impl_(std::make_unique<Impl>(system, on, data, device, real, fused, std::move(halo))) {}
 StageRunner::~StageRunner() = default;
 
 void StageRunner::stage(double a, double b, double time_step, double time) {
@@ -389,6 +423,9 @@ void StageRunner::reshape(const FusedShape& fused) {
   impl_->make_ready(*impl_->program);
 }
 
+std::shared_ptr<Halo> StageRunner::halo() const {
+  return impl_->halo;
+}
 const KernelShape& StageRunner::shape() const {
   return impl_->shape;
 }
@@ -409,7 +446,9 @@ void StageRunner::write_test_state() {
     numbers[i] = 1 + 0.1 * std::sin(static_cast<double>(i * i % 1009));
   }
   const std::vector<std::byte> bytes = as_reals(numbers, impl_->real);
-  write_state(bytes);
+  // without the ghosts: other ranks may have no use for such numbers
+  impl_->stream.synchronize();
+  impl_->memory.at("state").write(bytes);
   const BufferRef<std::byte> state = state_memory();
   for (std::size_t filled = bytes.size(); filled < state.count(); filled *= 2) {
     const std::size_t count = std::min(filled, state.count() - filled);

@@ -13,6 +13,8 @@
 
 namespace rtcg::dg::detail {
 
+class Halo;
+
 /// The kernels of a stage, compiled for the device of a StageRunner.
 struct StageProgram {
   struct KernelLaunch {
@@ -41,9 +43,11 @@ class StageRunner {
  public:
   /// @param data   of a part: with the materials of ghosts
   /// @param fused  the shape of the one kernel of a stage; none: split kernels
+  /// @param halo   that of a runner that this one replaces; null: ranks that are neighbours make
+  ///               runners together
   StageRunner(const System& system, const Discretization& on, const SystemData& data,
               runtime::Device device, const cgen::Type& real,
-              const std::optional<FusedShape>& fused);
+              const std::optional<FusedShape>& fused, std::shared_ptr<Halo> halo = nullptr);
   ~StageRunner();
   StageRunner(const StageRunner&) = delete;
   StageRunner& operator=(const StageRunner&) = delete;
@@ -65,6 +69,8 @@ class StageRunner {
   /// A stage by other kernels, at time 0, that keeps the state: the residual becomes half of the
   /// old one and the right-hand side.
   void try_stage(StageProgram& program, runtime::StreamRef stream);
+  /// Null on a mesh without neighbours.
+  [[nodiscard]] std::shared_ptr<Halo> halo() const;
   [[nodiscard]] const KernelShape& shape() const;
   [[nodiscard]] const cgen::Type& real() const;
 

@@ -16,10 +16,6 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
 }
 
-std::uint32_t bit_of(std::uint64_t round) {
-  return round / 2 % 2 == 0 ? 1 : 2;
-}
-
 void wait_for(runtime::StreamRef stream) noexcept {
   try {
     stream.device().backend().synchronize(stream.native_handle());
@@ -122,11 +118,19 @@ std::size_t Lane::flag(std::uint64_t round) const noexcept {
 
 // A slot's flag has bit 0 or 1, in turns: a wait finds the flag as it needs it without a reset.
 void Lane::set(runtime::StreamRef stream, std::uint64_t round) const {
-  area_.flags->set(stream, flag(round), bit_of(round));
+  area_.flags->set(stream, flag(round), bit(round));
 }
 
 void Lane::wait(runtime::StreamRef stream, std::uint64_t round) const {
-  area_.flags->wait(stream, flag(round), bit_of(round));
+  area_.flags->wait(stream, flag(round), bit(round));
+}
+
+runtime::BufferRef<std::uint32_t> Lane::word(std::uint64_t round) const {
+  return area_.flags->word(flag(round));
+}
+
+std::uint32_t Lane::bit(std::uint64_t round) noexcept {
+  return round / 2 % 2 == 0 ? 1 : 2;
 }
 
 void Lane::open() const noexcept {
@@ -204,10 +208,20 @@ void PeerRounds::send(runtime::StreamRef stream) {
   for (const End& each : ends_) {
     each.out->set(stream, sent_);
   }
-  ++sent_;
+  count_sent(1);
+}
+
+void PeerRounds::count_sent(std::uint64_t rounds) {
+  sent_ += rounds;
   for (const End& each : ends_) {
     each.out->sent.store(sent_);
   }
+}
+
+void PeerRounds::replay(int rounds) {
+  check();
+  count_sent(static_cast<std::uint64_t>(rounds));
+  received_ += static_cast<std::uint64_t>(rounds);
 }
 
 void PeerRounds::receive(runtime::StreamRef stream) {
@@ -221,6 +235,11 @@ void PeerRounds::receive(runtime::StreamRef stream) {
 
 runtime::BufferRef<const std::byte> PeerRounds::incoming(std::size_t partner) const {
   return ends_.at(partner).in->slot(received_ - 1);
+}
+
+PeerRounds::Ports PeerRounds::ports(std::size_t partner) const {
+  const End& end = ends_.at(partner);
+  return {end.out->slot(sent_), end.out->word(sent_), end.in->slot(sent_), end.in->word(sent_)};
 }
 
 void PeerRounds::tell(runtime::StreamRef stream) {
@@ -314,6 +333,14 @@ void Rounds::receive(runtime::StreamRef stream) const {
 }
 runtime::BufferRef<const std::byte> Rounds::incoming(std::size_t partner) const {
   return rounds_->incoming(partner);
+}
+int Rounds::phase() const noexcept {
+  return rounds_->phase();
+}
+void Rounds::replay(int rounds) const {
+  rounds_->replay(rounds);
+  group_.state().traffic.messages += static_cast<std::size_t>(rounds) * rounds_->partners();
+  group_.state().traffic.bytes += static_cast<std::size_t>(rounds) * sent_bytes_;
 }
 void Rounds::tell(runtime::StreamRef stream) const {
   rounds_->tell(stream);

@@ -67,6 +67,9 @@ class Lane {
   void set(runtime::StreamRef stream, std::uint64_t round) const;
   /// The receiver's stream waits for it.
   void wait(runtime::StreamRef stream, std::uint64_t round) const;
+  /// The same two for kernels: the flag, and the bit that it gets.
+  [[nodiscard]] runtime::BufferRef<std::uint32_t> word(std::uint64_t round) const;
+  [[nodiscard]] static std::uint32_t bit(std::uint64_t round) noexcept;
   /// Lets all waits pass that have been submitted.
   void open() const noexcept;
 
@@ -139,7 +142,20 @@ class PeerRounds {
   void send(runtime::StreamRef stream);
   void receive(runtime::StreamRef stream);
   [[nodiscard]] runtime::BufferRef<const std::byte> incoming(std::size_t partner) const;
+  [[nodiscard]] int phase() const noexcept { return static_cast<int>(sent_ % 4); }
+  void replay(int rounds);
   void tell(runtime::StreamRef stream);
+
+  /// What a kernel needs that does the next round by itself, sets and waits for flags included;
+  /// replay(1) counts it.
+  struct Ports {
+    runtime::BufferRef<std::byte> out;
+    runtime::BufferRef<std::uint32_t> set;
+    runtime::BufferRef<std::byte> in;
+    runtime::BufferRef<std::uint32_t> awaited;
+  };
+  [[nodiscard]] Ports ports(std::size_t partner) const;
+  [[nodiscard]] std::uint32_t bit() const noexcept { return Lane::bit(sent_); }
   [[nodiscard]] bool uses(runtime::StreamRef stream) const noexcept;
   void forget(runtime::StreamRef stream) noexcept;
 
@@ -149,6 +165,7 @@ class PeerRounds {
  private:
   using Clock = std::chrono::steady_clock;
   void check() const;
+  void count_sent(std::uint64_t rounds);
   void fail(const std::exception_ptr& error);
 
   const int rank_;

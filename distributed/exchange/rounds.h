@@ -51,6 +51,13 @@ class Rounds {
   void receive(runtime::StreamRef stream) const;
   /// The message received from a partner.
   [[nodiscard]] runtime::BufferRef<const std::byte> incoming(std::size_t partner) const;
+  /// For graphs of work that has rounds: slots and flags are used in turns, so that captured work
+  /// fits where as many rounds have been sent, modulo 4, as when it was captured.
+  [[nodiscard]] int phase() const noexcept;
+  /// Captured work of so many rounds is submitted again.
+  ///
+  /// @throws  as receive
+  void replay(int rounds) const;
   /// Has synchronize() of a stream, whose work waits for that of receive()'s, throw as well.
   void tell(runtime::StreamRef stream) const;
 

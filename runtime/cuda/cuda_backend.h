@@ -82,6 +82,7 @@ class CudaBackend final : public Backend,
   [[nodiscard]] Event import_event(const InterprocessHandle& event) override;
 
   [[nodiscard]] bool has_flags() override;
+  [[nodiscard]] bool has_flags_in_graphs() override;
   void set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) override;
   void wait_for_flag(Stream stream, DeviceAddress flag, std::uint32_t bits) override;
 
@@ -119,6 +120,7 @@ class CudaBackend final : public Backend,
                                       MemoryKind kind) const;
   [[nodiscard]] bool release_cached_memory() const;
   [[nodiscard]] bool try_flags();
+  [[nodiscard]] bool try_flags_in_graphs(Stream stream, DeviceAddress flag) noexcept;
   [[nodiscard]] std::string kernel_list(Program program) const;
 
   const DriverApi& driver_;
@@ -133,6 +135,7 @@ class CudaBackend final : public Backend,
   std::map<const CudaBackend*, bool> peers_;  // whether we reach theirs
   std::once_flag flags_tried_;
   bool has_flags_ = false;
+  bool has_flags_in_graphs_ = false;
   std::set<CUevent> events_without_timing_;  // the driver has one status for all bad events
 };
 

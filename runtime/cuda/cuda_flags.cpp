@@ -26,6 +26,28 @@ bool CudaBackend::has_flags() {
   return has_flags_;
 }
 
+bool CudaBackend::has_flags_in_graphs() {
+  static_cast<void>(has_flags());  // tries both
+  return has_flags_in_graphs_;
+}
+
+bool CudaBackend::try_flags_in_graphs(Stream stream, DeviceAddress flag) noexcept {
+  try {
+    begin_capture(stream);
+  } catch (const Error&) {
+    return false;
+  }
+  try {
+    set_flag(stream, flag, 1);
+    wait_for_flag(stream, flag, 1);
+    destroy_graph(end_capture(stream));
+    return true;
+  } catch (const Error&) {
+    drop_capture(stream);
+    return false;
+  }
+}
+
 // One stream sets a flag, and another one waits for it before it sets the next.
 bool CudaBackend::try_flags() {
   if (!driver_.cuStreamWriteValue32 || !driver_.cuStreamWaitValue32) {
@@ -50,6 +72,7 @@ bool CudaBackend::try_flags() {
     }
     is_able = second == 1;
     first = 2;  // the stream ends in any case
+    has_flags_in_graphs_ = is_able && try_flags_in_graphs(setting, words);
   } catch (const Error&) {
     first = 2;
   }

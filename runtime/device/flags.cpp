@@ -32,6 +32,11 @@ bool has_flags(Device device) {
   return found != nullptr && found->has_flags();
 }
 
+bool has_flags_in_graphs(Device device) {
+  FlagBackend* const found = flags_of(device);
+  return found != nullptr && found->has_flags_in_graphs();
+}
+
 Flags::Flags(Device device, std::size_t count)
     : words_((checked_flags(device), device), count, MemoryKind::pinned) {
   for (std::size_t i = 0; i < count; ++i) {

@@ -52,6 +52,7 @@ class HostBackend : public Backend, public PeerBackend, public FlagBackend {
   bool copy_between(Stream stream, Backend& of_stream, DeviceAddress target, Backend& of_target,
                     DeviceAddress source, Backend& of_source, std::size_t size_bytes) override;
   [[nodiscard]] bool has_flags() override { return true; }
+  [[nodiscard]] bool has_flags_in_graphs() override { return true; }
   void set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) override;
   void wait_for_flag(Stream stream, DeviceAddress flag, std::uint32_t bits) override;
 

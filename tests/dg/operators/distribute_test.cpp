@@ -7,9 +7,12 @@
 #include <sstream>
 
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/halo.h"
+#include "rtcg/dg/operators/rank_exchange.h"
 #include "rtcg/dg/operators/solve_poisson.h"
 #include "rtcg/dg/operators/solver.h"
+#include "rtcg/dg/operators/stage_runner.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "tests/dg/operators/dg_systems.h"
 #include "tests/distributed/rank_devices.h"
@@ -253,6 +256,64 @@ TEST(Distribute, HaloKernelsReadLikeThis) {
 }
 
 )");
+}
+
+// Where devices wait for each other: stages of an odd and an even number, of kernels that swap the
+// states and of kernels that do not, with work between the steps that is in no graph.
+TEST(Distribute, ReplaysStepsWithTheBitsOfSingleStages) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 2, 0.2));
+  const Mesh mesh = make_box_mesh(each.box);
+  std::vector<std::vector<Device>> of_ranks = {distributed::testing::host_devices_apart(3)};
+  const std::vector<Device> gpus = distributed::testing::judged_of(runtime::BackendKind::cuda);
+  if (gpus.size() > 1) {
+    of_ranks.emplace_back(gpus.begin(), gpus.begin() + 2);
+  }
+  const std::vector<detail::Stage> three = {{0, 0.1, 0}, {-0.4, 0.4, 0}, {-1.2, 0.8, 0}};
+  for (const std::vector<Device>& devices : of_ranks) {
+    for (const bool is_split : {false, true}) {
+      for (const int stage_count : {3, 2}) {
+        const std::vector<detail::Stage> stages(three.begin(), three.begin() + stage_count);
+        run_ranks(devices, [&](const Group& group) {
+          const auto on = distribute(mesh, 2, group);
+          std::optional<detail::FusedShape> fused;
+          if (!is_split) {
+            fused = detail::default_fused_shape(
+                detail::shape_of(detail::evaluators_of(each.system, on->mesh), *on), cgen::f64,
+                group.device().info());
+          }
+          const auto runner = [&] {
+            return std::make_unique<detail::StageRunner>(
+                each.system, *on, detail::with_materials_of_ghosts(each.data, *on), group.device(),
+                cgen::f64, fused);
+          };
+          const auto at_once = runner();
+          const auto singly = runner();
+          at_once->write_test_state();
+          const std::vector<std::byte> start = at_once->read_state();
+          at_once->write_state(start);
+          singly->write_state(start);
+          for (int step = 0; step < 12; ++step) {
+            if (step == 7) {
+              at_once->stage(0, 0.2, 1e-4, 0);
+              singly->stage(0, 0.2, 1e-4, 0);
+            }
+            if (step == 9) {
+              at_once->right_hand_side(0);
+              singly->right_hand_side(0);
+            }
+            at_once->step(stages, 1e-4);
+            for (const detail::Stage& stage : stages) {
+              singly->stage(stage.a, stage.b, 1e-4, stage.time);
+            }
+          }
+          EXPECT_EQ(at_once->replayed_steps(), 10);  // not the first, nor that after a whole halo
+          EXPECT_EQ(singly->replayed_steps(), 0);
+          EXPECT_EQ(at_once->read_state(), singly->read_state());
+          EXPECT_EQ(at_once->read_residual(), singly->read_residual());
+        });
+      }
+    }
+  }
 }
 
 std::string bytes_of_file(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/graph.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
 
@@ -55,6 +56,32 @@ TEST(Flags, OrderTheWorkOfStreams) {
     EXPECT_EQ(flags.load(2), 5U);
     EXPECT_EQ(target.to_vector(second), std::vector<int>{7});
   }
+}
+
+TEST(Flags, ArePartOfGraphs) {
+  for (const Device& device : able_devices()) {
+    if (!has_flags_in_graphs(device)) {
+      continue;
+    }
+    SCOPED_TRACE(device.info().name);
+    const Flags flags(device, 2);
+    const Stream stream(device);
+    const Graph graph = capture(stream, [&] {
+      flags.set(stream, 0, 3);
+      flags.wait(stream, 1, 1);
+      flags.set(stream, 1, 2);
+    });
+    EXPECT_EQ(flags.load(0), 0U);
+    for (int i = 0; i < 2; ++i) {
+      graph.launch(stream);
+      flags.store(1, 1);
+      stream.synchronize();
+      EXPECT_EQ(flags.load(0), 3U);
+      EXPECT_EQ(flags.load(1), 2U);
+      flags.store(0, 0);
+    }
+  }
+  EXPECT_TRUE(has_flags_in_graphs(Device::host()));
 }
 
 TEST(Flags, AreSetByTheHost) {
