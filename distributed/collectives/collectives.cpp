@@ -103,21 +103,10 @@ PeerRounds* reduction_rounds(const Group& group) {
 void reduce_by_rounds(const Group& group, PeerRounds& rounds, StreamRef stream, const Bytes& values,
                       NumberKind kind, Operation operation) {
   rounds.follow(stream);
-  std::vector<Bytes> targets;
-  for (std::size_t i = 0; i < rounds.partners(); ++i) {
-    targets.push_back(rounds.outgoing(i).subrange(0, values.count()));
-  }
-  copy_to_all(group, stream, values, targets);
-  rounds.send(stream);
+  reduce_in_one_launch(group, rounds, stream, values, kind, operation);
+  rounds.replay(1);
   group.state().traffic.messages += rounds.partners();
   group.state().traffic.bytes += rounds.partners() * values.count();
-  rounds.receive(stream);
-  std::vector<ConstBytes> parts;
-  for (std::size_t i = 0; i < rounds.partners(); ++i) {  // the other ranks, ascending
-    parts.push_back(rounds.incoming(i).subrange(0, values.count()));
-  }
-  parts.insert(parts.begin() + group.rank(), values);
-  reduce_parts_apart(group, stream, parts, values, kind, operation);
 }
 
 }  // namespace

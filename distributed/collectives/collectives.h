@@ -46,9 +46,9 @@ void all_to_all(const Group& group, runtime::StreamRef stream,
 /// Combines the values of all ranks, element by element, in place: pairs of neighbouring ranks
 /// first, then pairs of these results, and so on.
 ///
-/// @cost  one exchange and one launch for short arrays; for others each rank combines a part of
-/// them,
-///        and two exchanges move twice the array
+/// @cost  for arrays of up to 32 KB one launch where devices wait for each other, otherwise one
+///        exchange and one launch; for others each rank combines a part of them, and two exchanges
+///        move twice the array
 template <ReducedNumber T>
 void all_reduce(const Group& group, runtime::StreamRef stream, runtime::BufferRef<T> values,
                 Operation operation) {

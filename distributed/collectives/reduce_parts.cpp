@@ -15,6 +15,8 @@ using cgen::BlockBuilder;
 using cgen::Expr;
 
 constexpr int block = 128;
+constexpr int warp = 32;
+constexpr int one_launch_keys = 12;  // after those of reduce_parts
 
 cgen::Type type_of(NumberKind kind) {
   switch (kind) {
@@ -92,50 +94,34 @@ cgen::Module reduction(NumberKind kind, Operation operation, int size) {
                          });
 }
 
-// Of parts that are apart; one of them may be what becomes the result.
-cgen::Module reduction_of_parts_apart(NumberKind kind, Operation operation, int size) {
-  const cgen::Type number = type_of(kind);
-  std::vector<cgen::Parameter> parameters = {{cgen::pointer_to(number), "values", {}, {}}};
-  for (int rank = 0; rank < size; ++rank) {
-    parameters.push_back(
-        {cgen::pointer_to(cgen::const_(number)), fmt::format("part_{}", rank), {}, {}});
-  }
-  return kernel_of_items(fmt::format("{}_of_{}_ranks_apart", name_of(operation), size),
-                         "reduce_parts_apart", parameters, [&](BlockBuilder& work, const Expr& i) {
-                           const Expr of_rank = work.add_array(number, "of_rank", size);
-                           for (int rank = 0; rank < size; ++rank) {
-                             const Expr part =
-                                 variable_of(parameters[static_cast<std::size_t>(rank) + 1]);
-                             work << cgen::assign(of_rank[rank], part[i]);
-                           }
-                           combine(work, of_rank, size, operation);
-                           work << cgen::assign(variable_of(parameters[0])[i], of_rank[0]);
-                         });
-}
+// The parameters of a partner: its memory for values, its flag, and ours. What others write
+// meanwhile is read from memory each time.
+struct PartnerParameters {
+  cgen::Parameter values;
+  cgen::Parameter set;
+  cgen::Parameter awaited;
 
-cgen::Module copying(std::size_t targets) {
-  std::vector<cgen::Parameter> parameters = {
-      {cgen::restrict_pointer_to(cgen::const_(cgen::u32)), "values", {}, {}}};
-  for (std::size_t i = 0; i < targets; ++i) {
-    parameters.push_back(
-        {cgen::restrict_pointer_to(cgen::u32), fmt::format("target_{}", i), {}, {}});
-  }
-  return kernel_of_items(fmt::format("copy_to_{}", targets), "copy_to_all", parameters,
-                         [&](BlockBuilder& work, const Expr& i) {
-                           const Expr value =
-                               work.add_constant(cgen::u32, "value", variable_of(parameters[0])[i]);
-                           for (std::size_t target = 1; target <= targets; ++target) {
-                             work << cgen::assign(variable_of(parameters[target])[i], value);
-                           }
-                         });
+  PartnerParameters(const cgen::Type& number, int partner)
+      : values{cgen::pointer_to(number), fmt::format("to_{}", partner), {}, {}},
+        set{cgen::pointer_to(cgen::volatile_(cgen::u32)),
+            fmt::format("flag_to_{}", partner),
+            {},
+            {}},
+        awaited{cgen::pointer_to(cgen::volatile_(cgen::u32)),
+                fmt::format("flag_from_{}", partner),
+                {},
+                {}} {}
+};
+
+cgen::Statement system_fence() {
+  return cgen::Statement(cgen::MemoryFence{cgen::FenceScope::system});
 }
 
 // Compiled at its first use in the group.
 template <class Make>
-const runtime::Kernel& known_kernel(const Group& group, const std::string& key,
-                                    const runtime::Device& device, const char* name,
-                                    const Make& make) {
-  std::map<std::string, runtime::Kernel>& known = group.state().reductions;
+const runtime::Kernel& known_kernel(const Group& group, int key, const runtime::Device& device,
+                                    const char* name, const Make& make) {
+  std::map<int, runtime::Kernel>& known = group.state().reductions;
   const auto found = known.find(key);
   if (found != known.end()) {
     return found->second;
@@ -155,6 +141,74 @@ void launch(const runtime::Kernel& kernel, runtime::StreamRef stream, std::size_
 
 }  // namespace
 
+cgen::Module reduction_in_one_launch(NumberKind kind, Operation operation, int size,
+                                     bool is_one_thread) {
+  const cgen::Type number = type_of(kind);
+  std::vector<cgen::Parameter> parameters = {{cgen::i32, "count", {}, {}},
+                                             {cgen::u32, "bit", {}, {}},
+                                             {cgen::pointer_to(number), "values", {}, {}}};
+  std::vector<PartnerParameters> partners;
+  for (int partner = 0; partner + 1 < size; ++partner) {
+    const PartnerParameters& each = partners.emplace_back(number, partner);
+    parameters.insert(parameters.end(), {each.values, each.set, each.awaited});
+  }
+  std::vector<cgen::Parameter> parts;  // by rank; the own one is `values`
+  for (int rank = 0; rank < size; ++rank) {
+    parts.push_back(
+        {cgen::pointer_to(cgen::volatile_(number)), fmt::format("of_rank_{}", rank), {}, {}});
+  }
+  parameters.insert(parameters.end(), parts.begin(), parts.end());
+  const Expr count = variable_of(parameters[0]);
+  const Expr bit = variable_of(parameters[1]);
+  const Expr values = variable_of(parameters[2]);
+  const Expr thread = cgen::cast(cgen::i32, cgen::thread_idx_x);
+  const cgen::ForOptions by_threads = {.step = cgen::cast(cgen::i32, cgen::block_dim_x)};
+  BlockBuilder body;
+  body << cgen::for_(
+      cgen::i32, "i", thread, count,
+      [&](const Expr& i, BlockBuilder& work) {
+        const Expr value = work.add_constant(number, "value", values[i]);
+        for (const PartnerParameters& each : partners) {
+          work << cgen::assign(variable_of(each.values)[i], value);
+        }
+      },
+      by_threads);
+  body << system_fence();
+  const auto meet = [&] {
+    if (!is_one_thread) {
+      body << cgen::barrier();
+    }
+  };
+  meet();
+  BlockBuilder meeting;
+  for (const PartnerParameters& each : partners) {
+    meeting << cgen::assign(variable_of(each.set)[0], bit);
+  }
+  for (const PartnerParameters& each : partners) {
+    meeting << cgen::while_(
+        cgen::equal(variable_of(each.awaited)[0] & bit, cgen::literal(0, cgen::u32)),
+        BlockBuilder());
+  }
+  meeting << system_fence();
+  body << cgen::if_(cgen::equal(thread, 0), meeting);
+  meet();
+  body << cgen::for_(
+      cgen::i32, "i", thread, count,
+      [&](const Expr& i, BlockBuilder& work) {
+        const Expr of_rank = work.add_array(number, "of_rank", size);
+        for (int rank = 0; rank < size; ++rank) {
+          work << cgen::assign(of_rank[rank],
+                               variable_of(parts[static_cast<std::size_t>(rank)])[i]);
+        }
+        combine(work, of_rank, size, operation);
+        work << cgen::assign(values[i], of_rank[0]);
+      },
+      by_threads);
+  cgen::Module module{fmt::format("{}_of_{}_ranks_at_once", name_of(operation), size), {}};
+  module.items.push_back(cgen::kernel("reduce_in_one_launch", parameters, body));
+  return module;
+}
+
 std::size_t size_bytes(NumberKind kind) {
   return kind == NumberKind::f32 || kind == NumberKind::i32 ? 4 : 8;
 }
@@ -162,7 +216,7 @@ std::size_t size_bytes(NumberKind kind) {
 void reduce_parts(const Group& group, runtime::StreamRef stream,
                   runtime::BufferRef<const std::byte> parts, runtime::BufferRef<std::byte> values,
                   NumberKind kind, Operation operation) {
-  const std::string key = fmt::format("{} {}", name_of(operation), static_cast<int>(kind));
+  const auto key = 4 * static_cast<int>(operation) + static_cast<int>(kind);
   const runtime::Kernel& kernel = known_kernel(group, key, stream.device(), "reduce_parts", [&] {
     return reduction(kind, operation, group.size());
   });
@@ -172,35 +226,29 @@ void reduce_parts(const Group& group, runtime::StreamRef stream,
   launch(kernel, stream, count, pack);
 }
 
-void reduce_parts_apart(const Group& group, runtime::StreamRef stream,
-                        std::span<const runtime::BufferRef<const std::byte>> parts,
-                        runtime::BufferRef<std::byte> values, NumberKind kind,
-                        Operation operation) {
-  const std::string key = fmt::format("apart {} {}", name_of(operation), static_cast<int>(kind));
-  const runtime::Kernel& kernel =
-      known_kernel(group, key, stream.device(), "reduce_parts_apart",
-                   [&] { return reduction_of_parts_apart(kind, operation, group.size()); });
+void reduce_in_one_launch(const Group& group, const PeerRounds& rounds, runtime::StreamRef stream,
+                          runtime::BufferRef<std::byte> values, NumberKind kind,
+                          Operation operation) {
+  const auto key = one_launch_keys + 4 * static_cast<int>(operation) + static_cast<int>(kind);
+  const bool is_one_thread = stream.device().info().id.kind == runtime::BackendKind::host;
+  const runtime::Kernel& kernel = known_kernel(
+      group, key, stream.device(), "reduce_in_one_launch",
+      [&] { return reduction_in_one_launch(kind, operation, group.size(), is_one_thread); });
   const std::size_t count = values.count() / size_bytes(kind);
   runtime::ArgumentPack pack;
-  pack.add(static_cast<std::int64_t>(count)).add(values);
-  for (const runtime::BufferRef<const std::byte>& each : parts) {
+  pack.add(static_cast<std::int32_t>(count)).add(rounds.bit()).add(values);
+  std::vector<runtime::BufferRef<std::byte>> parts;
+  for (std::size_t i = 0; i < rounds.partners(); ++i) {  // the other ranks, ascending
+    const PeerRounds::Ports ports = rounds.ports(i);
+    pack.add(ports.out).add(ports.set).add(ports.awaited);
+    parts.push_back(ports.in);
+  }
+  parts.insert(parts.begin() + group.rank(), values);
+  for (const runtime::BufferRef<std::byte>& each : parts) {
     pack.add(each);
   }
-  launch(kernel, stream, count, pack);
-}
-
-void copy_to_all(const Group& group, runtime::StreamRef stream,
-                 runtime::BufferRef<const std::byte> values,
-                 std::span<const runtime::BufferRef<std::byte>> targets) {
-  const runtime::Kernel& kernel = known_kernel(group, "copy", stream.device(), "copy_to_all",
-                                               [&] { return copying(targets.size()); });
-  const std::size_t words = values.count() / sizeof(std::uint32_t);
-  runtime::ArgumentPack pack;
-  pack.add(static_cast<std::int64_t>(words)).add(values);
-  for (const runtime::BufferRef<std::byte>& each : targets) {
-    pack.add(each);
-  }
-  launch(kernel, stream, words, pack);
+  const int threads = is_one_thread ? 1 : count < block ? warp : 4 * block;
+  kernel.launch(stream, {1, static_cast<std::uint64_t>(threads), 0}, pack);
 }
 
 }  // namespace rtcg::distributed::detail

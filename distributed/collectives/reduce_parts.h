@@ -1,7 +1,9 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include "rtcg/cgen/ast/module.h"
 #include "rtcg/distributed/collectives/collectives.h"
+#include "rtcg/distributed/exchange/peer_rounds.h"
 #include "rtcg/distributed/group/group_state.h"
 
 namespace rtcg::distributed::detail {
@@ -18,19 +20,19 @@ void reduce_parts(const Group& group, runtime::StreamRef stream,
                   runtime::BufferRef<const std::byte> parts, runtime::BufferRef<std::byte> values,
                   NumberKind kind, Operation operation);
 
-/// The same of parts that are apart, by rank, of which one may be `values` itself.
+/// The kernel of reduce_in_one_launch for groups of `size` ranks.
 ///
-/// @shape parts  [size of the group][count]
-/// @cost  as above
-void reduce_parts_apart(const Group& group, runtime::StreamRef stream,
-                        std::span<const runtime::BufferRef<const std::byte>> parts,
-                        runtime::BufferRef<std::byte> values, NumberKind kind, Operation operation);
+/// @param is_one_thread  not a block, as on the host, whose kernels have no barriers
+[[nodiscard]] cgen::Module reduction_in_one_launch(NumberKind kind, Operation operation, int size,
+                                                   bool is_one_thread);
 
-/// Copies whole words to several places, also in memory of other devices.
+/// A whole all_reduce by one block of threads: writes the values into the memory of all other
+/// ranks, sets their flags, waits for its own ones, and combines what has come.
 ///
-/// @cost  one launch; one compilation at the first call
-void copy_to_all(const Group& group, runtime::StreamRef stream,
-                 runtime::BufferRef<const std::byte> values,
-                 std::span<const runtime::BufferRef<std::byte>> targets);
+/// @shape values  [count]; as long as the slots of `rounds`, at most
+/// @cost  as above
+void reduce_in_one_launch(const Group& group, const PeerRounds& rounds, runtime::StreamRef stream,
+                          runtime::BufferRef<std::byte> values, NumberKind kind,
+                          Operation operation);
 
 }  // namespace rtcg::distributed::detail

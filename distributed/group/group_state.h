@@ -32,7 +32,7 @@ struct GroupState {
   runtime::Device device;
   Traffic traffic{};
   Workspace workspace{};
-  std::map<std::string, runtime::Kernel> reductions{};  ///< by their texts' names
+  std::map<int, runtime::Kernel> reductions{};  ///< by operation, kind of numbers and form
   /// Of all_reduce with all other ranks; null: the devices cannot, or it has not been used yet.
   std::shared_ptr<PeerRounds> reduction_rounds{};
   bool has_tried_rounds = false;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <random>
 
+#include "rtcg/cgen/print/print_module.h"
+#include "rtcg/distributed/collectives/reduce_parts.h"
 #include "tests/distributed/rank_devices.h"
 #include "tests/support/expect_error.h"
 
@@ -79,6 +81,39 @@ TEST(Collectives, ReduceWithTheSameBitsEverywhere) {
     }
     expect_reductions<double>(set, 3, 1, Operation::sum);
   }
+}
+
+TEST(Collectives, ReduceInOneLaunchLikeThis) {
+  const std::string text =
+      cgen::print_module(
+          detail::reduction_in_one_launch(detail::NumberKind::f32, Operation::sum, 2, false),
+          cgen::Dialect::cuda)
+          .text;
+  EXPECT_EQ(text,
+            R"(extern "C" __global__ void reduce_in_one_launch(int count, unsigned int bit, float *values,
+    float *to_0, volatile unsigned int *flag_to_0, volatile unsigned int *flag_from_0,
+    volatile float *of_rank_0, volatile float *of_rank_1) {
+  for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) {
+    const float value = values[i];
+    to_0[i] = value;
+  }
+  __threadfence_system();
+  __syncthreads();
+  if ((int)threadIdx.x == 0) {
+    flag_to_0[0] = bit;
+    while ((flag_from_0[0] & bit) == 0u) {}
+    __threadfence_system();
+  }
+  __syncthreads();
+  for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) {
+    float of_rank[2];
+    of_rank[0] = of_rank_0[i];
+    of_rank[1] = of_rank_1[i];
+    of_rank[0] = of_rank[0] + of_rank[1];
+    values[i] = of_rank[0];
+  }
+}
+)");
 }
 
 // One after the other, without a host between them, on streams that take turns.
