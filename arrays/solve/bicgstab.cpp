@@ -11,14 +11,11 @@
 namespace rtcg::arrays {
 namespace {
 
-class StabilisedGradients {
+class StabilisedGradients : detail::IterativeMethod {
  public:
   StabilisedGradients(const LinearOperator& a, const AnyArray& b, const SolveOptions& options,
                       runtime::StreamRef stream)
-      : a_(a),
-        options_(options),
-        stream_(stream),
-        solution_(stream, a, b, options),
+      : IterativeMethod(a, b, options, stream),
         r_(vector()),
         shadow_(vector()),
         p_(vector()),
@@ -39,9 +36,6 @@ class StabilisedGradients {
  private:
   static constexpr int square_ = 0;
   static constexpr int rho_ = 1;
-
-  [[nodiscard]] AnyArray vector() const { return {a_.dtype(), Extents{a_.count()}, stream_}; }
-  [[nodiscard]] AnyArray scalar() const { return {a_.dtype(), Extents{}, stream_}; }
 
   bool run(std::int64_t most) {
     while (true) {
@@ -122,10 +116,6 @@ class StabilisedGradients {
     return false;
   }
 
-  const LinearOperator a_;
-  const SolveOptions options_;
-  const runtime::StreamRef stream_;
-  detail::GrowingSolution solution_;
   AnyArray r_;
   AnyArray shadow_;
   AnyArray p_;
@@ -146,11 +136,7 @@ class StabilisedGradients {
 }  // namespace
 
 Solution bicgstab(const LinearOperator& a, const AnyArray& b, const SolveOptions& options) {
-  detail::check_system(a, b, options);
-  const runtime::StreamRef stream = current_stream(b.stream());
-  const StreamScope scope(stream);
-  return a.count() == 0 ? detail::solution_of_nothing(b)
-                        : StabilisedGradients(a, b, options, stream).solve();
+  return detail::solve_by<StabilisedGradients>(a, b, options);
 }
 
 }  // namespace rtcg::arrays

@@ -11,14 +11,11 @@
 namespace rtcg::arrays {
 namespace {
 
-class ConjugateGradients {
+class ConjugateGradients : detail::IterativeMethod {
  public:
   ConjugateGradients(const LinearOperator& a, const AnyArray& b, const SolveOptions& options,
                      runtime::StreamRef stream)
-      : a_(a),
-        options_(options),
-        stream_(stream),
-        solution_(stream, a, b, options),
+      : IterativeMethod(a, b, options, stream),
         p_(vector()),
         image_(vector()),
         r_{vector(), vector()},
@@ -41,8 +38,6 @@ class ConjugateGradients {
  private:
   static constexpr int square_ = 0;
   static constexpr int product_ = 1;
-
-  [[nodiscard]] AnyArray vector() const { return {a_.dtype(), Extents{a_.count()}, stream_}; }
 
   void dot(const AnyArray& left, const AnyArray& right, const AnyArray& product) const {
     if (options_.product) {
@@ -131,10 +126,6 @@ class ConjugateGradients {
     }
   }
 
-  const LinearOperator a_;
-  const SolveOptions options_;
-  const runtime::StreamRef stream_;
-  detail::GrowingSolution solution_;
   AnyArray p_;
   AnyArray image_;  // A p
   AnyArray r_[2];   // each step writes the one from the other
@@ -149,11 +140,7 @@ class ConjugateGradients {
 
 Solution conjugate_gradients(const LinearOperator& a, const AnyArray& b,
                              const SolveOptions& options) {
-  detail::check_system(a, b, options);
-  const runtime::StreamRef stream = current_stream(b.stream());
-  const StreamScope scope(stream);
-  return a.count() == 0 ? detail::solution_of_nothing(b)
-                        : ConjugateGradients(a, b, options, stream).solve();
+  return detail::solve_by<ConjugateGradients>(a, b, options);
 }
 
 }  // namespace rtcg::arrays

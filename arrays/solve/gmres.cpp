@@ -57,25 +57,23 @@ class SmallLeastSquares {
   std::vector<double> right_;
 };
 
-class GeneralisedResiduals {
+class GeneralisedResiduals : detail::IterativeMethod {
  public:
   GeneralisedResiduals(const LinearOperator& a, const AnyArray& b, const GmresOptions& options,
                        runtime::StreamRef stream)
-      : a_(a),
-        options_(options),
-        stream_(stream),
-        solution_(stream, a, b, options),
+      : IterativeMethod(a, b, options, stream),
+        restart_(options.restart),
         basis_(a.dtype(), Extents{options.restart + 1, a.count()}, stream),
         projections_(zeros(a.dtype(), Extents{options.restart + 1, options.restart + 1}, stream)),
         corrected_(vector()),
         image_(vector()),
-        square_(a.dtype(), Extents{}, stream) {}
+        square_(scalar()) {}
 
   Solution solve() {
     return solution_.solve([this](std::int64_t most) {
       do {
         const std::int64_t before = solution_.iterations();
-        if (run_cycle(std::min<std::int64_t>(most, options_.restart))) {
+        if (run_cycle(std::min<std::int64_t>(most, restart_))) {
           return true;
         }
         most -= solution_.iterations() - before;
@@ -85,8 +83,6 @@ class GeneralisedResiduals {
   }
 
  private:
-  [[nodiscard]] AnyArray vector() const { return {a_.dtype(), Extents{a_.count()}, stream_}; }
-
   /// @returns whether the last residual is small enough
   bool run_cycle(std::int64_t steps) {
     solution_.residual_into(image_);
@@ -95,7 +91,7 @@ class GeneralisedResiduals {
       expand(step);
     }
     const std::vector<double> found = projections_.to_vector<double>();
-    const auto width = static_cast<std::size_t>(options_.restart + 1);
+    const auto width = static_cast<std::size_t>(restart_ + 1);
     SmallLeastSquares equations(found[0]);
     bool is_done = solution_.add(found[0] * found[0], false);
     std::size_t used = 0;
@@ -152,10 +148,7 @@ class GeneralisedResiduals {
     }
   }
 
-  const LinearOperator a_;
-  const GmresOptions options_;
-  const runtime::StreamRef stream_;
-  detail::GrowingSolution solution_;
+  const int restart_;
   AnyArray basis_;        // [restart + 1, n]
   AnyArray projections_;  // element 0: norm of the first residual; row j + 1: of A M^-1 vector j
   AnyArray corrected_;
@@ -166,16 +159,12 @@ class GeneralisedResiduals {
 }  // namespace
 
 Solution gmres(const LinearOperator& a, const AnyArray& b, const GmresOptions& options) {
-  detail::check_system(a, b, options);
   if (options.restart < 1) {
     throw InvalidInput(
         "arrays.solve.bad_options",
         fmt::format("gmres keeps {} vectors: the number must be 1 or more", options.restart));
   }
-  const runtime::StreamRef stream = current_stream(b.stream());
-  const StreamScope scope(stream);
-  return a.count() == 0 ? detail::solution_of_nothing(b)
-                        : GeneralisedResiduals(a, b, options, stream).solve();
+  return detail::solve_by<GeneralisedResiduals>(a, b, options);
 }
 
 }  // namespace rtcg::arrays

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "rtcg/arrays/core/storage.h"
 #include "rtcg/arrays/solve/iteration_notes.h"
 #include "rtcg/arrays/solve/solve.h"
 
@@ -59,7 +60,36 @@ class GrowingSolution {
 [[nodiscard]] IterationNotes::Replay replay_of(const LinearOperator& a,
                                                const SolveOptions& options);
 
+/// What a method is made of besides its vectors.
+class IterativeMethod {
+ protected:
+  /// @param product  as of GrowingSolution
+  IterativeMethod(const LinearOperator& a, const AnyArray& b, const SolveOptions& options,
+                  runtime::StreamRef stream, const InnerProduct& product = {})
+      : a_(a), options_(options), stream_(stream), solution_(stream, a, b, options, product) {}
+
+  [[nodiscard]] AnyArray vector() const { return {a_.dtype(), Extents{a_.count()}, stream_}; }
+  [[nodiscard]] AnyArray scalar() const { return {a_.dtype(), Extents{}, stream_}; }
+
+  const LinearOperator a_;
+  const SolveOptions options_;
+  const runtime::StreamRef stream_;
+  GrowingSolution solution_;
+};
+
 /// Of no equations.
 [[nodiscard]] Solution solution_of_nothing(const AnyArray& b);
+
+/// Solves the system by `Method(a, b, options, stream).solve()`.
+///
+/// @throws InvalidInput  what check_system and the method throw
+template <class Method, class Options>
+[[nodiscard]] Solution solve_by(const LinearOperator& a, const AnyArray& b,
+                                const Options& options) {
+  check_system(a, b, options);
+  const runtime::StreamRef stream = current_stream(b.stream());
+  const StreamScope scope(stream);
+  return a.count() == 0 ? solution_of_nothing(b) : Method(a, b, options, stream).solve();
+}
 
 }  // namespace rtcg::arrays::detail

@@ -12,17 +12,14 @@ namespace rtcg::arrays {
 namespace {
 
 /// The names are those of Paige and Saunders.
-class MinimalResiduals {
+class MinimalResiduals : detail::IterativeMethod {
  public:
   MinimalResiduals(const LinearOperator& a, const AnyArray& b, const SolveOptions& options,
                    runtime::StreamRef stream)
-      : a_(a),
-        options_(options),
-        stream_(stream),
-        solution_(stream, a, b, options,
-                  options.preconditioner.is_identity()
-                      ? InnerProduct()
-                      : InnerProduct(product_of(options.preconditioner))),
+      : IterativeMethod(a, b, options, stream,
+                        options.preconditioner.is_identity()
+                            ? InnerProduct()
+                            : InnerProduct(product_of(options.preconditioner))),
         v_(vector()),
         image_(vector()),
         r1_(vector()),
@@ -56,9 +53,6 @@ class MinimalResiduals {
  private:
   static constexpr int square_ = 0;       // of the residual
   static constexpr int beta_square_ = 1;  // of the next vector, in the preconditioner's norm
-
-  [[nodiscard]] AnyArray vector() const { return {a_.dtype(), Extents{a_.count()}, stream_}; }
-  [[nodiscard]] AnyArray scalar() const { return {a_.dtype(), Extents{}, stream_}; }
 
   /// r . M^-1 r
   static InnerProduct product_of(const Preconditioner& preconditioner) {
@@ -140,10 +134,6 @@ class MinimalResiduals {
     return false;
   }
 
-  const LinearOperator a_;
-  const SolveOptions options_;
-  const runtime::StreamRef stream_;
-  detail::GrowingSolution solution_;
   AnyArray v_;
   AnyArray image_;
   AnyArray r1_;
@@ -170,11 +160,7 @@ class MinimalResiduals {
 }  // namespace
 
 Solution minres(const LinearOperator& a, const AnyArray& b, const SolveOptions& options) {
-  detail::check_system(a, b, options);
-  const runtime::StreamRef stream = current_stream(b.stream());
-  const StreamScope scope(stream);
-  return a.count() == 0 ? detail::solution_of_nothing(b)
-                        : MinimalResiduals(a, b, options, stream).solve();
+  return detail::solve_by<MinimalResiduals>(a, b, options);
 }
 
 }  // namespace rtcg::arrays
