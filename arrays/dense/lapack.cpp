@@ -127,6 +127,20 @@ int wanted(const T& answer) {
   return std::max(1, static_cast<int>(std::real(answer)));
 }
 
+/// `call(i, work, length, status)` for each matrix, after a call that asks how long the work has to
+/// be.
+template <class T, class Call>
+void call_with_work(std::int64_t count, const char* function, const Call& call) {
+  int status = 0;
+  T answer{};
+  call(0, &answer, -1, &status);
+  std::vector<T> work(static_cast<std::size_t>(wanted(answer)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    call(i, work.data(), static_cast<int>(work.size()), &status);
+    check_arguments(status, function);
+  }
+}
+
 }  // namespace
 
 bool has_lapack() {
@@ -183,19 +197,10 @@ void lapack_qr(const AnyArray& a, const AnyArray& tau) {
   with_type(a.dtype(), [&]<class T>(T) {
     const Sizes sizes(a);
     const int leading = sizes.leading();
-    int status = 0;
-    T answer{};
-    int length = -1;
-    lapack().of<T>().geqrf(&sizes.rows, &sizes.columns, data_of<T>(a), &leading, data_of<T>(tau),
-                           &answer, &length, &status);
-    length = wanted(answer);
-    std::vector<T> work(static_cast<std::size_t>(length));
-    for (std::int64_t i = 0; i < sizes.count; ++i) {
+    call_with_work<T>(sizes.count, "geqrf", [&](std::int64_t i, T* work, int length, int* status) {
       lapack().of<T>().geqrf(&sizes.rows, &sizes.columns, data_of<T>(a) + i * sizes.elements(),
-                             &leading, data_of<T>(tau) + i * sizes.least(), work.data(), &length,
-                             &status);
-      check_arguments(status, "geqrf");
-    }
+                             &leading, data_of<T>(tau) + i * sizes.least(), work, &length, status);
+    });
   });
 }
 
@@ -203,20 +208,12 @@ void lapack_q(const AnyArray& a, const AnyArray& tau) {
   with_type(a.dtype(), [&]<class T>(T) {
     const Sizes sizes(a);
     const int leading = sizes.leading();
-    int status = 0;
-    T answer{};
-    int length = -1;
     const int reflections = number(tau.shape()[1]);
-    lapack().of<T>().orgqr(&sizes.rows, &sizes.columns, &reflections, data_of<T>(a), &leading,
-                           data_of<T>(tau), &answer, &length, &status);
-    length = wanted(answer);
-    std::vector<T> work(static_cast<std::size_t>(length));
-    for (std::int64_t i = 0; i < sizes.count; ++i) {
+    call_with_work<T>(sizes.count, "orgqr", [&](std::int64_t i, T* work, int length, int* status) {
       lapack().of<T>().orgqr(&sizes.rows, &sizes.columns, &reflections,
                              data_of<T>(a) + i * sizes.elements(), &leading,
-                             data_of<T>(tau) + i * reflections, work.data(), &length, &status);
-      check_arguments(status, "orgqr");
-    }
+                             data_of<T>(tau) + i * reflections, work, &length, status);
+    });
   });
 }
 
