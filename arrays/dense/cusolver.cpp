@@ -21,11 +21,6 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-struct Found {
-  CusolverApi api{};
-  OptionalLibrary library{};
-};
-
 bool find_all(const LibraryFunctions& functions, CusolverApi& api) {
   const auto find = [&](const std::string& name, auto& pointer) {
     return functions("cusolverDn" + name, pointer);
@@ -59,15 +54,11 @@ bool find_all(const LibraryFunctions& functions, CusolverApi& api) {
   return has_all;
 }
 
-const Found& found_library() {
-  static const Found& found = *[] {
-    auto* const result = new Found;
-    result->library =
-        open_library("RTCG_LIBCUSOLVER", {"libcusolver.so.12", "libcusolver.so.11"}, "cuSOLVER 11",
-                     [&](const LibraryFunctions& find) { return find_all(find, result->api); });
-    result->api.library = result->library.name;
-    return result;
-  }();
+// never destroyed: the library may be gone before
+const FoundLibrary<CusolverApi>& found_library() {
+  static const auto& found = *new FoundLibrary<CusolverApi>(find_library<CusolverApi>(
+      "RTCG_LIBCUSOLVER", {"libcusolver.so.12", "libcusolver.so.11"}, "cuSOLVER 11",
+      [](const LibraryFunctions& find, CusolverApi& api) { return find_all(find, api); }));
   return found;
 }
 
@@ -222,7 +213,7 @@ int small(std::int64_t number) {
 }  // namespace
 
 const CusolverApi* CusolverApi::find() {
-  return !found_library().library.name.empty() ? &found_library().api : nullptr;
+  return found_library().api_if_found();
 }
 
 const std::string& CusolverApi::why_none() {

@@ -18,30 +18,20 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-struct Found {
-  CufftApi api{};
-  OptionalLibrary library{};
-};
-
-const Found& found_library() {
-  static const Found& found = *[] {
-    auto* const result = new Found;
-    CufftApi& api = result->api;
-    result->library = open_library(
-        "RTCG_LIBCUFFT", {"libcufft.so.12", "libcufft.so.11"}, "cuFFT 11",
-        [&](const LibraryFunctions& find) {
-          return find("cufftCreate", api.create) && find("cufftDestroy", api.destroy) &&
-                 find("cufftSetAutoAllocation", api.set_auto_allocation) &&
-                 find("cufftMakePlanMany64", api.make_plan) &&
-                 find("cufftSetStream", api.set_stream) &&
-                 find("cufftSetWorkArea", api.set_work_area) && find("cufftExecC2C", api.run_c2c) &&
-                 find("cufftExecZ2Z", api.run_z2z) && find("cufftExecR2C", api.run_r2c) &&
-                 find("cufftExecD2Z", api.run_d2z) && find("cufftExecC2R", api.run_c2r) &&
-                 find("cufftExecZ2D", api.run_z2d);
-        });
-    api.library = result->library.name;
-    return result;
-  }();
+// never destroyed: the library may be gone before
+const FoundLibrary<CufftApi>& found_library() {
+  static const auto& found = *new FoundLibrary<CufftApi>(find_library<CufftApi>(
+      "RTCG_LIBCUFFT", {"libcufft.so.12", "libcufft.so.11"}, "cuFFT 11",
+      [](const LibraryFunctions& find, CufftApi& api) {
+        return find("cufftCreate", api.create) && find("cufftDestroy", api.destroy) &&
+               find("cufftSetAutoAllocation", api.set_auto_allocation) &&
+               find("cufftMakePlanMany64", api.make_plan) &&
+               find("cufftSetStream", api.set_stream) &&
+               find("cufftSetWorkArea", api.set_work_area) && find("cufftExecC2C", api.run_c2c) &&
+               find("cufftExecZ2Z", api.run_z2z) && find("cufftExecR2C", api.run_r2c) &&
+               find("cufftExecD2Z", api.run_d2z) && find("cufftExecC2R", api.run_c2r) &&
+               find("cufftExecZ2D", api.run_z2d);
+      }));
   return found;
 }
 
@@ -177,7 +167,7 @@ void run(const CufftApi& api, runtime::StreamRef stream, const CufftForm& form, 
 }  // namespace
 
 const CufftApi* CufftApi::find() {
-  return !found_library().library.name.empty() ? &found_library().api : nullptr;
+  return found_library().api_if_found();
 }
 
 const std::string& CufftApi::why_none() {

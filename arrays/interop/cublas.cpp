@@ -19,26 +19,16 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-struct Found {
-  CublasApi api{};
-  OptionalLibrary library{};
-};
-
-const Found& found_library() {
-  static const Found& found = *[] {
-    auto* const result = new Found;
-    CublasApi& api = result->api;
-    result->library = open_library("RTCG_LIBCUBLAS", {"libcublas.so.13", "libcublas.so.12"},
-                                   "cuBLAS 12", [&](const LibraryFunctions& find) {
-                                     return find("cublasCreate_v2", api.create) &&
-                                            find("cublasSetStream_v2", api.set_stream) &&
-                                            find("cublasSetWorkspace_v2", api.set_workspace) &&
-                                            find("cublasSgemmStridedBatched", api.multiply_f32) &&
-                                            find("cublasDgemmStridedBatched", api.multiply_f64);
-                                   });
-    api.library = result->library.name;
-    return result;
-  }();
+// never destroyed: the library may be gone before
+const FoundLibrary<CublasApi>& found_library() {
+  static const auto& found = *new FoundLibrary<CublasApi>(find_library<CublasApi>(
+      "RTCG_LIBCUBLAS", {"libcublas.so.13", "libcublas.so.12"}, "cuBLAS 12",
+      [](const LibraryFunctions& find, CublasApi& api) {
+        return find("cublasCreate_v2", api.create) && find("cublasSetStream_v2", api.set_stream) &&
+               find("cublasSetWorkspace_v2", api.set_workspace) &&
+               find("cublasSgemmStridedBatched", api.multiply_f32) &&
+               find("cublasDgemmStridedBatched", api.multiply_f64);
+      }));
   return found;
 }
 
@@ -186,7 +176,7 @@ void multiply_all(const Product<T>& product) {
 }  // namespace
 
 const CublasApi* CublasApi::find() {
-  return !found_library().library.name.empty() ? &found_library().api : nullptr;
+  return found_library().api_if_found();
 }
 
 const std::string& CublasApi::why_none() {

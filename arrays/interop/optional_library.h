@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 // Libraries that are used where they are found.
@@ -41,5 +42,28 @@ struct OptionalLibrary {
 [[nodiscard]] OptionalLibrary open_library(
     const char* variable, std::vector<std::string> names, const std::string& version,
     const std::function<bool(const LibraryFunctions&)>& has_all);
+
+/// A library with what is used of it.
+template <class Api>
+struct FoundLibrary {
+  Api api{};
+  OptionalLibrary library{};
+
+  /// Null where there is none.
+  [[nodiscard]] const Api* api_if_found() const { return library.name.empty() ? nullptr : &api; }
+};
+
+/// The same for functions that `has_all` sets in an `Api`, which also has the library's name.
+template <class Api>
+[[nodiscard]] FoundLibrary<Api> find_library(
+    const char* variable, std::vector<std::string> names, const std::string& version,
+    const std::function<bool(const LibraryFunctions&, Api&)>& has_all) {
+  FoundLibrary<Api> result;
+  result.library =
+      open_library(variable, std::move(names), version,
+                   [&](const LibraryFunctions& find) { return has_all(find, result.api); });
+  result.api.library = result.library.name;
+  return result;
+}
 
 }  // namespace rtcg::arrays::detail
