@@ -42,6 +42,9 @@ struct ElementwiseKernel::Program {
         name(std::move(options.name)) {
     snippets.add(operation);
     snippets.add(before_loop);
+    for (const auto& structure : options.structs) {
+      snippets.add(structure);
+    }
   }
 
   detail::SnippetProgram snippets;

@@ -14,18 +14,19 @@
 #include "rtcg/runtime/device/program.h"
 
 namespace rtcg::arrays {
-namespace {
 
-std::optional<DType> dtype_of_field(const cgen::Type& type) {
+std::optional<DType> detail::dtype_of_field(const cgen::LaidOutField& field) {
   for (int i = 0; i < dtype_count; ++i) {
     const auto dtype = static_cast<DType>(i);
     const bool is_small = dtype == DType::f16 || dtype == DType::bf16;
-    if (!is_complex(dtype) && !is_small && value_type(dtype) == type) {
+    if (!is_complex(dtype) && !is_small && value_type(dtype) == field.type) {
       return dtype;
     }
   }
   return std::nullopt;
 }
+
+namespace {
 
 /// The structs whose layouts devices have confirmed, by their definitions.
 class KnownLayouts {
@@ -109,7 +110,7 @@ AnyArray field_of(const AnyArray& structs, const cgen::LaidOutStruct& type,
                   const std::string& field) {
   const auto offset = static_cast<std::int64_t>(type.offset_bytes(field));
   for (const cgen::LaidOutField& one : type.fields) {
-    const std::optional<DType> dtype = dtype_of_field(one.type);
+    const std::optional<DType> dtype = detail::dtype_of_field(one);
     if (one.name != field) {
       continue;
     }

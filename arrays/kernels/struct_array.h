@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,7 +10,8 @@
 // Arrays of structs: arrays of bytes whose last axis is one struct long.
 
 namespace rtcg::cgen {
-struct LaidOutStruct;  // of cgen/build/struct_builder.h, which is long to compile
+struct LaidOutField;  // of cgen/build/struct_builder.h, which is long to compile
+struct LaidOutStruct;
 }  // namespace rtcg::cgen
 
 namespace rtcg::arrays {
@@ -53,6 +55,11 @@ template <class Struct>
 ///         `type`
 /// @cost   the first time for a device and a struct one launch and its compilation; waits for it
 void check_struct_layout(runtime::StreamRef stream, const cgen::LaidOutStruct& type);
+
+namespace detail {
+/// The type of the field's elements, if arrays have it.
+[[nodiscard]] std::optional<DType> dtype_of_field(const cgen::LaidOutField& field);
+}  // namespace detail
 
 /// Copies all structs to the host, in C order. @cost  waits for the work on the array
 template <class Struct>

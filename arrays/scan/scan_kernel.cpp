@@ -11,6 +11,7 @@
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/arrays/kernels/snippet_form.h"
+#include "rtcg/arrays/scan/scan_value.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/loopy/analyze/add_function.h"
@@ -21,37 +22,6 @@ namespace rtcg::arrays {
 namespace {
 
 using detail::Snippet;
-
-/// What values are computed in.
-DType carried(DType type) {
-  return type == DType::f16 || type == DType::bf16 ? DType::f32 : type;
-}
-
-/// As every one of the languages calls it.
-const char* c_name(DType type) {
-  switch (type) {
-    case DType::i8:
-      return "signed char";
-    case DType::u8:
-      return "unsigned char";
-    case DType::i16:
-      return "short";
-    case DType::u16:
-      return "unsigned short";
-    case DType::i32:
-      return "int";
-    case DType::u32:
-      return "unsigned int";
-    case DType::i64:
-      return "long";
-    case DType::u64:
-      return "unsigned long";
-    case DType::f64:
-      return "double";
-    default:
-      return "float";
-  }
-}
 
 /// The argument that the text indexes, if it is `x[i]` and no more.
 std::optional<std::size_t> element_named(const std::string& words,
@@ -65,64 +35,37 @@ std::optional<std::size_t> element_named(const std::string& words,
   return std::nullopt;
 }
 
-/// The array of a value if it is contiguous and of that type and number of elements, as one axis.
-std::optional<AnyArray> whole_array(const Expression& value, DType dtype, std::int64_t count) {
+/// The array of a value if it is contiguous and of that type and number of elements, in this shape.
+std::optional<AnyArray> whole_array(const Expression& value, DType dtype, const Extents& shape) {
   const detail::ExpressionNode& node = *value.node();
   const bool fits = node.op == Op::leaf && node.dtype == dtype &&
-                    node.array->layout().is_contiguous() && node.array->count() == count;
-  return fits ? std::optional(node.array->reshape(count)) : std::nullopt;
+                    node.array->layout().is_contiguous() &&
+                    node.array->count() == element_count(shape);
+  return fits ? std::optional(node.array->reshape(shape)) : std::nullopt;
 }
 
 }  // namespace
 
 struct ScanKernel::Program {
-  Program(DType type, ScanText text, std::vector<KernelArgument> given, ScanKernelOptions options,
-          SourceOrigin where)
-      : dtype(type),
+  Program(const ResultType& type, const ScanText& text, std::vector<KernelArgument> given,
+          ScanKernelOptions chosen, SourceOrigin where)
+      : value(type),
         arguments(std::move(given)),
+        options(std::move(chosen)),
         scan(text.scan, {}),
         neutral(text.neutral, {}),
+        neutral_text(value.neutral(neutral.without_blanks(), text.neutral)),
         has_segments(!text.segment_start.empty()),
         input(text.input, arguments),
         output(text.output, arguments),
         segment_start(text.segment_start, arguments) {
-    check(options.preamble);
-    const std::string values = names.make("scan_values");
-    const std::string items = names.make("scan_items");
-    const std::string starts = names.make("scan_starts");
-    const KernelArgument count = number_argument(DType::i64, "N");
-    const ElementwiseOptions elementwise{options.preamble, {}, options.name};
-
-    std::vector<KernelArgument> of_input = arguments;
-    of_input.push_back(array_argument(carried(dtype), values));
-    of_input.push_back(count);
-    std::string statements = fmt::format("{}[i] = ({});", values, text.input);
-    if (has_segments) {
-      of_input.push_back(array_argument(DType::u8, starts));
-      statements += fmt::format(" {}[i] = ({}) ? 1 : 0;", starts, text.segment_start);
-    }
-    input_kernel.emplace(of_input, statements, elementwise, where);
-
-    std::vector<KernelArgument> of_output = arguments;
-    of_output.push_back({items, carried(dtype), true, true});
-    of_output.push_back(count);
-    if (has_segments) {
-      of_output.push_back({starts, DType::u8, true, true});
-    }
-    std::string declared;
-    const auto declare = [&](const char* name, const std::string& value) {
-      if (output.names().count(name) != 0) {
-        declared += fmt::format("const {} {} = {}; ", c_name(dtype), name, value);
-      }
-    };
-    declare("item", items + "[i]");
-    declare("prev_item",
-            fmt::format("i == 0{} ? ({}) : {}[i - 1]",
-                        has_segments ? fmt::format(" || {}[i]", starts) : "", text.neutral, items));
-    declare("last_item", items + "[N - 1]");
-    output_kernel.emplace(of_output, declared + text.output, elementwise, where);
+    check();
+    const auto uses = [&](const char* name) { return output.names().count(name) != 0; };
+    scans_exclusively =
+        options.is_exclusive && !has_segments && !uses("prev_item") && !uses("last_item");
+    make_kernels(text, where);
     scan_of_values = std::make_unique<detail::LoopCall>(
-        loop_kernel(text, options), detail::LoopWishes{std::move(options.wisdom_path), {}});
+        loop_kernel(text), detail::LoopWishes{options.wisdom_path, {}});
   }
 
   [[nodiscard]] const loopy::Kernel& loop_kernel() const noexcept {
@@ -131,66 +74,193 @@ struct ScanKernel::Program {
 
   void run(const std::vector<Expression>& given, const ScanLaunch& launch) const {
     detail::check_argument_count(arguments.size(), given.size());
-    const std::int64_t count = launch.count ? *launch.count : count_of(given);
-    if (count == 0) {
+    const Rows rows = rows_of(given, launch);
+    if (rows.count() == 0) {
       return;
     }
     const runtime::StreamRef stream = launch.stream.value_or(stream_of(given));
     const StreamScope scope(stream);
     std::optional<AnyArray> starts;
-    const AnyArray values = values_of(given, count, stream, starts);
-    const auto target = element_named(output.without_blanks(), arguments, "=item");
-    const auto target_closed = element_named(output.without_blanks(), arguments, "=item;");
-    std::optional<AnyArray> items;
-    if (const auto place = target ? target : target_closed) {
-      detail::check_array(arguments[*place], given[*place], true);
-      items = whole_array(given[*place], dtype, count);
-      // in place, elements would be written before others have read them
-      if (items && items->storage() == values.storage()) {
-        items.reset();
-      }
+    const std::vector<AnyArray> values = values_of(given, rows, stream, starts);
+    std::vector<AnyArray> items;
+    if (auto target = target_of(given, rows, values[0])) {
+      items.push_back(*std::move(target));
     }
-    const bool is_done = items && dtype == carried(dtype);
+    const bool is_done = !items.empty() && value.dtype == value.fields[0].dtype;
     if (!is_done) {
-      items.emplace(carried(dtype), Extents{count}, stream);
+      items = new_arrays(rows, stream);
     }
-    std::vector<std::pair<std::string, AnyArray>> arrays = {{"values", values}, {"items", *items}};
-    if (starts) {
-      arrays.emplace_back("starts", *starts);
-    }
-    scan_of_values->run(stream, arrays, {{"n", count}});
+    scan_rows(stream, rows, values, items, starts);
     if (!is_done) {
       std::vector<Expression> all = given;
-      all.emplace_back(*items);
-      all.emplace_back(count);
+      all.insert(all.end(), items.begin(), items.end());
+      add_numbers(rows, all);
       if (starts) {
         all.emplace_back(*starts);
       }
-      output_kernel->run(all, {Slice{0, count}, stream});
+      output_kernel->run(
+          all, {options.axis ? std::nullopt : std::optional(Slice{0, rows.length}), stream});
     }
   }
 
-  DType dtype;
+ private:
+  /// Elements along the axis of a scan, those before that axis and those after it.
+  struct Rows {
+    Extents shape{};
+    std::int64_t outer = 1;
+    std::int64_t length = 0;
+    std::int64_t inner = 1;
+    [[nodiscard]] std::int64_t count() const { return outer * length * inner; }
+  };
+
+  detail::ScanValue value;
   std::vector<KernelArgument> arguments;
+  ScanKernelOptions options;
   Snippet scan;
   Snippet neutral;
+  std::string neutral_text;
   bool has_segments;
+  bool scans_exclusively = false;  ///< items leave their own element out
   Snippet input;
   Snippet output;
   Snippet segment_start;
-  NameGenerator names;  // of the texts
-  std::optional<ElementwiseKernel> input_kernel;
-  std::optional<ElementwiseKernel> output_kernel;
-  std::unique_ptr<const detail::LoopCall> scan_of_values;
+  NameGenerator names{};  // of the texts
+  std::optional<ElementwiseKernel> input_kernel{};
+  std::optional<ElementwiseKernel> output_kernel{};
+  std::unique_ptr<const detail::LoopCall> scan_of_values{};
+
+  void make_kernels(const ScanText& text, SourceOrigin where) {
+    const std::string values = names.make("scan_values");
+    const std::string items = names.make("scan_items");
+    const std::string starts = names.make("scan_starts");
+    const std::string own = names.make("scan_value");
+    const std::string inner = options.axis ? names.make("scan_inner") : "1";
+    ElementwiseOptions elementwise{options.preamble, {}, options.name, {}};
+    if (value.structure) {
+      elementwise.structs = {value.structure};
+    }
+    std::vector<KernelArgument> numbers = {number_argument(DType::i64, "N")};
+    if (options.axis) {
+      numbers.push_back(number_argument(DType::i64, inner));
+    }
+    const auto arguments_with = [&](const std::string& name, bool is_const) {
+      std::vector<KernelArgument> result = arguments;
+      for (const auto& field : value.fields) {
+        result.push_back({detail::ScanValue::part(name, field), field.dtype, true, is_const, {}});
+      }
+      result.insert(result.end(), numbers.begin(), numbers.end());
+      if (has_segments) {
+        result.push_back({starts, DType::u8, true, is_const, {}});
+      }
+      return result;
+    };
+
+    std::string statements;
+    if (value.is_number()) {
+      statements = fmt::format("{}[i] = ({});", values, text.input);
+    } else {
+      statements = fmt::format("{} {} = ({});", value.c_type, own, text.input);
+      for (const auto& field : value.fields) {
+        statements +=
+            fmt::format(" {}[i] = {}.{};", detail::ScanValue::part(values, field), own, field.name);
+      }
+    }
+    if (has_segments) {
+      statements += fmt::format(" {}[i] = ({}) ? 1 : 0;", starts, text.segment_start);
+    }
+    input_kernel.emplace(arguments_with(values, false), statements, elementwise, where);
+
+    // the places of elements that come first and last in the order of the scan
+    const std::string place = options.axis ? fmt::format("(i / {} % N)", inner) : std::string("i");
+    const std::string first = options.is_reverse ? "N - 1" : "0";
+    const std::string before = fmt::format("[i {} {}]", options.is_reverse ? '+' : '-', inner);
+    const std::string last =
+        options.axis
+            ? fmt::format("[i + ({} - {})*{}]", options.is_reverse ? "0" : "N - 1", place, inner)
+            : fmt::format("[{}]", options.is_reverse ? "0" : "N - 1");
+    const std::string is_first = fmt::format("{} == {}{}", place, first,
+                                             has_segments ? fmt::format(" || {}[i]", starts) : "");
+    std::string declared;
+    const auto declare = [&](const char* name, const std::string& index) {
+      if (output.names().count(name) != 0) {
+        declared +=
+            fmt::format("{} {};\n{}", value.c_type, name, value.assigned(name, items, index));
+      }
+    };
+    const auto declare_before = [&](const char* name) {
+      if (output.names().count(name) != 0) {
+        declared +=
+            fmt::format("{} {};\nif ({}) {{ {} = ({}); }} else {{\n{}}}\n", value.c_type, name,
+                        is_first, name, neutral_text, value.assigned(name, items, before));
+      }
+    };
+    if (options.is_exclusive && !scans_exclusively) {
+      declare_before("item");
+    } else {
+      declare("item", "[i]");
+    }
+    declare_before("prev_item");
+    declare("last_item", last);
+    output_kernel.emplace(arguments_with(items, true), declared + text.output, elementwise, where);
+  }
+
+  [[nodiscard]] std::vector<AnyArray> new_arrays(const Rows& rows,
+                                                 runtime::StreamRef stream) const {
+    std::vector<AnyArray> result;
+    for (const auto& field : value.fields) {
+      result.emplace_back(field.dtype, rows.shape, stream);
+    }
+    return result;
+  }
+
+  void add_numbers(const Rows& rows, std::vector<Expression>& all) const {
+    all.emplace_back(rows.length);
+    if (options.axis) {
+      all.emplace_back(rows.inner);
+    }
+  }
+
+  /// Where the items go if the output is `y[i] = item`.
+  [[nodiscard]] std::optional<AnyArray> target_of(const std::vector<Expression>& given,
+                                                  const Rows& rows, const AnyArray& values) const {
+    const bool has_own_item = !options.is_exclusive || scans_exclusively;
+    if (!value.is_number() || !has_own_item) {
+      return std::nullopt;
+    }
+    const auto open = element_named(output.without_blanks(), arguments, "=item");
+    const auto place = open ? open : element_named(output.without_blanks(), arguments, "=item;");
+    if (!place) {
+      return std::nullopt;
+    }
+    detail::check_array(arguments[*place], given[*place], true);
+    auto items = whole_array(given[*place], value.dtype, rows.shape);
+    // in place, elements would be written before others have read them
+    return items && items->storage() == values.storage() ? std::nullopt : items;
+  }
+
+  void scan_rows(runtime::StreamRef stream, const Rows& rows, const std::vector<AnyArray>& values,
+                 const std::vector<AnyArray>& items, const std::optional<AnyArray>& starts) const {
+    std::vector<std::pair<std::string, AnyArray>> arrays;
+    loopy::IntegerValues lengths = {{"n", rows.length}};
+    const auto in_rows = [&](const AnyArray& array) {
+      return options.axis ? array.reshape(rows.outer, rows.length, rows.inner) : array;
+    };
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      arrays.emplace_back(detail::ScanValue::part("values", value.fields[k]), in_rows(values[k]));
+      arrays.emplace_back(detail::ScanValue::part("items", value.fields[k]), in_rows(items[k]));
+    }
+    if (starts) {
+      arrays.emplace_back("starts", in_rows(*starts));
+    }
+    if (options.axis) {
+      lengths["outer"] = rows.outer;
+      lengths["inner"] = rows.inner;
+    }
+    scan_of_values->run(stream, arrays, lengths);
+  }
 
   /// Reserves the names of the texts, too.
-  void check(const std::string& preamble) {
-    if (!is_integer(dtype) && !is_floating(dtype)) {
-      throw Unsupported("arrays.scan_kernel.type",
-                        fmt::format("values of {} are not scanned by a ScanKernel: it takes "
-                                    "integers and floating-point numbers",
-                                    name(dtype)));
-    }
+  void check() {
     for (const char* const reserved : {"item", "prev_item", "last_item", "N"}) {
       for (const KernelArgument& argument : arguments) {
         static_cast<void>(names.reserve(argument.name));
@@ -208,7 +278,7 @@ struct ScanKernel::Program {
         static_cast<void>(names.reserve(each_name));
       }
     }
-    for (const detail::SnippetToken& token : detail::tokenize_snippet(preamble)) {
+    for (const detail::SnippetToken& token : detail::tokenize_snippet(options.preamble)) {
       static_cast<void>(names.reserve(token.text));
     }
   }
@@ -247,45 +317,56 @@ struct ScanKernel::Program {
     }
   }
 
-  /// items[i] from values[0] to values[i].
-  loopy::Kernel loop_kernel(const ScanText& text, const ScanKernelOptions& options) {
-    const std::string type(name(carried(dtype)));
+  /// items[i] from values[0] to values[i], or from the last one where it is reverse.
+  loopy::Kernel loop_kernel(const ScanText& text) {
+    const bool is_along_axis = options.axis.has_value();
+    const std::string shape = is_along_axis ? "[outer, n, inner]" : "[n]";
+    const auto element = [&](const char* iname) {
+      const std::string place = options.is_reverse ? fmt::format("n - 1 - {}", iname) : iname;
+      return is_along_axis ? fmt::format("[o, {}, r]", place) : fmt::format("[{}]", place);
+    };
     loopy::KernelOptions kernel{.name = options.name};
-    kernel.arguments = fmt::format("values: {0}[n]; {1}items: {0}[n]; n: i32", type,
-                                   has_segments ? "starts: u8[n]; " : "");
-    kernel.assumptions = "n >= 1";
-    const std::string domains = "{[i]: 0 <= i < n} {[j]: 0 <= j <= i}";
+    std::string targets;
+    std::string operands;
+    for (const auto& field : value.fields) {
+      const auto part = [&](const char* name) { return detail::ScanValue::part(name, field); };
+      kernel.arguments += fmt::format("{1}: {0}{3}; {2}: {0}{3}; ", name(field.dtype),
+                                      part("values"), part("items"), shape);
+      targets += fmt::format("{}{}{}", targets.empty() ? "" : ", ", part("items"), element("i"));
+      operands += fmt::format(", {}{}", part("values"), element("j"));
+    }
+    kernel.arguments += has_segments ? fmt::format("starts: u8{}; ", shape) : "";
+    kernel.arguments += is_along_axis ? "n, outer, inner: i32" : "n: i32";
+    kernel.assumptions = is_along_axis ? "n >= 1 and outer >= 1 and inner >= 1" : "n >= 1";
+    const std::string domains =
+        fmt::format("{}{{[i]: 0 <= i < n}} {{[j]: 0 <= j {} i}}",
+                    is_along_axis ? "{[o, r]: 0 <= o < outer and 0 <= r < inner} " : "",
+                    scans_exclusively ? "<" : "<=");
     // blocks share work better if it is known that operands commute
     const auto known = detail::known_operation(scan);
     const bool is_extremum = known == "max" || known == "min";
-    if (known && !has_segments && (is_extremum || detail::is_neutral(neutral, *known))) {
-      return loopy::make_kernel(domains, fmt::format("items[i] = scan({}, j, values[j])", *known),
-                                kernel);
+    if (known && !has_segments && value.is_number() &&
+        (is_extremum || detail::is_neutral(neutral, *known))) {
+      return loopy::make_kernel(
+          domains, fmt::format("{} = scan({}, j{})", targets, *known, operands), kernel);
     }
-    const std::string join = names.make("scan_join");
-    const std::string joined = names.make("scan_joined");
-    const std::string nothing = names.make("scan_neutral");
-    kernel.functions = fmt::format(
-        "{0}(a: {1}, b: {1}{2}): {1} {{ return ({3}); }}\n{4}(): {1} {{ return ({5}); }}", joined,
-        type, has_segments ? ", across_seg_boundary: i32" : "", text.scan, nothing, text.neutral);
-    const std::string statements =
-        has_segments ? fmt::format(
-                           "{0}(a, begun, b, begins) := make_tuple({1}(a, b, begins), "
-                           "max(begun, begins)) {{neutral={2}():0}}\n"
-                           "items[i], <i32> has_begun = scan({0}, j, values[j], "
-                           "cast(i32, starts[j]))",
-                           join, joined, nothing)
-                     : fmt::format(
-                           "{0}(a, b) := {1}(a, b) {{neutral={2}()}}\n"
-                           "items[i] = scan({0}, j, values[j])",
-                           join, joined, nothing);
-    loopy::Kernel result = loopy::make_kernel(domains, statements, kernel);
+    const JoinText join = join_text(text);
+    kernel.functions = join.functions;
+    if (has_segments) {
+      targets += ", <i32> has_begun";
+      operands += fmt::format(", cast(i32, starts{})", element("j"));
+    }
+    loopy::Kernel result = loopy::make_kernel(
+        domains, fmt::format("{}\n{} = scan({}, j{})", join.rule, targets, join.name, operands),
+        kernel);
     std::set<std::string> used = scan.names();
     used.insert(neutral.names().begin(), neutral.names().end());
+    used.insert(value.c_type);
     for (const loopy::Target target :
          {loopy::Target::host, loopy::Target::opencl, loopy::Target::cuda}) {
       const cgen::Dialect dialect = loopy::dialect_of(target);
-      const std::string preamble = detail::standard_preamble(used, {}, dialect) +
+      const std::string preamble = value.definition(dialect) +
+                                   detail::standard_preamble(used, {}, dialect) +
                                    detail::portable_preamble(options.preamble, dialect);
       if (!preamble.empty()) {
         result = add_preamble(std::move(result), {target, preamble});
@@ -294,14 +375,85 @@ struct ScanKernel::Program {
     return result;
   }
 
-  [[nodiscard]] std::int64_t count_of(const std::vector<Expression>& given) const {
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i].is_array) {
-        return element_count(given[i].shape());
+  /// How the loop engine joins values: a rule of functions in C, one for each field.
+  struct JoinText {
+    std::string name;
+    std::string functions;
+    std::string rule;
+  };
+  JoinText join_text(const ScanText& text) {
+    JoinText result{names.make("scan_join"), {}, {}};
+    const std::string joined = value.joined(scan.without_blanks(), text.scan);
+    const std::string whole = names.make("scan_joined");
+    const std::string nothing = names.make("scan_neutral");
+    const std::string flag = has_segments ? ", across_seg_boundary: i32" : "";
+    const auto parameters = [&](const std::string& operand, bool has_types) {
+      std::string list;
+      for (const auto& field : value.fields) {
+        list += (list.empty() ? "" : ", ") + detail::ScanValue::part(operand, field) +
+                (has_types ? fmt::format(": {}", name(field.dtype)) : "");
       }
+      return list;
+    };
+    std::string values;
+    std::string neutrals;
+    for (const auto& field : value.fields) {
+      const auto part = [&](const std::string& of) { return detail::ScanValue::part(of, field); };
+      const auto text_of = [&](const std::string& given, const std::string& before) {
+        return value.is_number() ? fmt::format("return ({});", given)
+                                 : fmt::format("{}const {} value = ({});\nreturn value.{};", before,
+                                               value.c_type, given, field.name);
+      };
+      const std::string operands =
+          fmt::format("{0} a;\n{1}{0} b;\n{2}", value.c_type, value.assigned("a", "a", ""),
+                      value.assigned("b", "b", ""));
+      result.functions += fmt::format("{}({}, {}{}): {} {{\n{}\n}}\n{}(): {} {{\n{}\n}}\n",
+                                      part(whole), parameters("a", true), parameters("b", true),
+                                      flag, name(field.dtype), text_of(joined, operands),
+                                      part(nothing), name(field.dtype), text_of(neutral_text, ""));
+      values += fmt::format("{}{}({}, {}{})", values.empty() ? "" : ", ", part(whole),
+                            parameters("a", false), parameters("b", false),
+                            has_segments ? ", begins" : "");
+      neutrals += fmt::format("{}{}()", neutrals.empty() ? "" : ":", part(nothing));
     }
-    throw InvalidInput("arrays.scan_kernel.no_count",
-                       "a scan without arrays has no number of elements: give ScanLaunch::count");
+    if (has_segments) {
+      result.rule = fmt::format(
+          "{}({}, begun, {}, begins) := make_tuple({}, max(begun, begins)) {{neutral={}:0}}",
+          result.name, parameters("a", false), parameters("b", false), values, neutrals);
+    } else {
+      result.rule =
+          fmt::format("{}({}, {}) := {} {{neutral={}}}", result.name, parameters("a", false),
+                      parameters("b", false),
+                      value.is_number() ? values : fmt::format("make_tuple({})", values), neutrals);
+    }
+    return result;
+  }
+
+  [[nodiscard]] Rows rows_of(const std::vector<Expression>& given, const ScanLaunch& launch) const {
+    const auto first = std::find_if(arguments.begin(), arguments.end(),
+                                    [](const auto& each) { return each.is_array; });
+    if (!options.axis && launch.count) {
+      return {{*launch.count}, 1, *launch.count, 1};
+    }
+    if (first == arguments.end()) {
+      throw InvalidInput("arrays.scan_kernel.no_count",
+                         "a scan without arrays has no number of elements: give ScanLaunch::count");
+    }
+    Extents shape = given[static_cast<std::size_t>(first - arguments.begin())].shape();
+    if (first->structure) {
+      shape.pop_back();
+    }
+    if (!options.axis) {
+      const std::int64_t count = element_count(shape);
+      return {{count}, 1, count, 1};
+    }
+    const auto axis =
+        static_cast<std::size_t>(checked_axis(*options.axis, static_cast<int>(shape.size())));
+    Rows result{shape, 1, shape[axis], 1};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shape.size()); ++i) {
+      (i < axis ? result.outer : result.inner) *= i == axis ? 1 : shape[i];
+    }
+    return result;
   }
 
   static runtime::StreamRef stream_of(const std::vector<Expression>& given) {
@@ -313,22 +465,23 @@ struct ScanKernel::Program {
     return current_stream();
   }
 
-  /// @param starts  gets the beginnings of segments
-  AnyArray values_of(const std::vector<Expression>& given, std::int64_t count,
-                     runtime::StreamRef stream, std::optional<AnyArray>& starts) const {
+  /// An array for each field. @param starts  gets the beginnings of segments
+  std::vector<AnyArray> values_of(const std::vector<Expression>& given, const Rows& rows,
+                                  runtime::StreamRef stream,
+                                  std::optional<AnyArray>& starts) const {
     const auto source = element_named(input.without_blanks(), arguments);
-    if (source && !has_segments && dtype == carried(dtype)) {
+    if (source && !has_segments && value.is_number() && value.dtype == value.fields[0].dtype) {
       detail::check_array(arguments[*source], given[*source], false);
-      if (auto values = whole_array(given[*source], dtype, count)) {
-        return *values;
+      if (auto values = whole_array(given[*source], value.dtype, rows.shape)) {
+        return {*std::move(values)};
       }
     }
-    AnyArray values(carried(dtype), {count}, stream);
+    std::vector<AnyArray> values = new_arrays(rows, stream);
     std::vector<Expression> all = given;
-    all.emplace_back(values);
-    all.emplace_back(count);
+    all.insert(all.end(), values.begin(), values.end());
+    add_numbers(rows, all);
     if (has_segments) {
-      starts.emplace(DType::u8, Extents{count}, stream);
+      starts.emplace(DType::u8, rows.shape, stream);
       all.emplace_back(*starts);
     }
     input_kernel->run(all, {{}, stream});
@@ -336,10 +489,10 @@ struct ScanKernel::Program {
   }
 };
 
-ScanKernel::ScanKernel(DType type, ScanText text, const ArgumentList& arguments,
+ScanKernel::ScanKernel(const ResultType& type, const ScanText& text, const ArgumentList& arguments,
                        ScanKernelOptions options, SourceOrigin where)
-    : program_(std::make_shared<const Program>(type, std::move(text), arguments.list(),
-                                               std::move(options), where)) {}
+    : program_(std::make_shared<const Program>(type, text, arguments.list(), std::move(options),
+                                               where)) {}
 
 void ScanKernel::run(const std::vector<Expression>& values, const ScanLaunch& launch) const {
   program_->run(values, launch);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rtcg/arrays/kernels/kernel_argument.h"
+#include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/expression.h"
 #include "rtcg/cgen/support/source_origin.h"
 
@@ -40,10 +41,19 @@ struct ScanKernelOptions {
   std::string preamble{};
   std::string name = "scan";  ///< in messages and profiles
   std::string wisdom_path{};  ///< as of loopy::Wisdom
+  /// From the last element to the first: `prev_item` has the values of the elements after i, and a
+  /// segment begins with its last element.
+  bool is_reverse = false;
+  /// `item` leaves out element i, as `prev_item` does.
+  bool is_exclusive = false;
+  /// Scans each row along this axis of the arrays that the texts index by `[i]`, all of the shape
+  /// of the first array; negative numbers count from the last. `i` then counts all elements in C
+  /// order, and `N` is the length of the axis.
+  std::optional<std::int64_t> axis{};
 };
 
 struct ScanLaunch {
-  /// Elements; by default those of the first argument that is an array.
+  /// Elements; by default those of the first argument that is an array. Not with an axis.
   std::optional<std::int64_t> count{};
   std::optional<runtime::StreamRef> stream{};
 };
@@ -58,6 +68,11 @@ struct ScanLaunch {
 ///                                                "if (i + 1 == N) count[0] = last_item;"},
 ///                              "const float *x, float *y, int *count");
 ///
+/// Values are numbers, complex ones (`complex64`, `complex128`, as in an ElementwiseKernel; `a +
+/// b`, `a * b`, `0` and `1` are written as for real ones), and structs of numbers, of any size.
+/// Structs and complex numbers are scanned field by field of arrays, each field by a function that
+/// joins two values: the preamble sees the struct.
+///
 /// Texts are those of ElementwiseKernel, and may read neighbours (`x[i - 1]`) in the input and
 /// write anywhere in the output. Arrays that are indexed by `[i]` have one axis of N elements. f16
 /// and bf16 are scanned in f32. The same arguments give the same bits each time. A cheap value; any
@@ -65,18 +80,16 @@ struct ScanLaunch {
 /// @source PyOpenCL `GenericScanKernel`
 class ScanKernel {
  public:
-  /// @param type  of the values
-  /// @throws Unsupported   arrays.scan_kernel.type: other than an integer or a floating type
+  /// @param type  of the values: a DType, its name in C, or a struct
+  /// @throws Unsupported   arrays.scan_kernel.type: booleans, short vectors, and structs with other
+  ///         fields than integers and floating-point numbers
   /// @throws InvalidInput  arrays.scan_kernel.bad_name: an argument with a name that the texts have
   ///         for something else; arrays.scan_kernel.scan_names: `scan` does not name `a` and `b`,
   ///         or it or `neutral` names an argument; arrays.scan_kernel.segments:
   ///         `across_seg_boundary` without segments, segments without it, or `last_item` with
   ///         segments; as ElementwiseKernel
-  ScanKernel(DType type, ScanText text, const ArgumentList& arguments,
+  ScanKernel(const ResultType& type, const ScanText& text, const ArgumentList& arguments,
              ScanKernelOptions options = {}, SourceOrigin where = SourceOrigin::current());
-  ScanKernel(const char* type, ScanText text, const ArgumentList& arguments,
-             ScanKernelOptions options = {}, SourceOrigin where = SourceOrigin::current())
-      : ScanKernel(parse_dtype(type), std::move(text), arguments, std::move(options), where) {}
 
   /// Runs it on arrays and C++ numbers, in the order of the arguments.
   ///
@@ -97,7 +110,8 @@ class ScanKernel {
   void run(const std::vector<Expression>& values, const ScanLaunch& launch = {}) const;
 
   /// The scan between input and output as a kernel of the loop engine, to be looked at and tuned:
-  /// `items[i]` of `values[0]` to `values[i]`, and of `starts[i]` with segments.
+  /// `items[i]` of `values[0]` to `values[i]`, and of `starts[i]` with segments; with an axis, of
+  /// [outer, n, inner] elements; `items_re` and so on for each field.
   [[nodiscard]] loopy::Kernel as_loop_kernel() const;
 
  private:

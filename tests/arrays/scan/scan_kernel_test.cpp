@@ -8,10 +8,14 @@
 
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/scan/cumulative.h"
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "tests/arrays/support/on_every_device.h"
+#include "tests/arrays/support/taken_by_nvrtc.h"
 #include "tests/arrays/support/watched_device.h"
 #include "tests/loopy/support/cuda_text_on_cpu.h"
 #include "tests/support/expect_error.h"
@@ -190,6 +194,206 @@ TEST(ScanKernel, ScansBytesAndDoublesWithoutTheElementItself) {
   });
 }
 
+TEST(ScanKernel, RunsFromTheLastElement) {
+  on_every_device([] {
+    const std::vector<std::int32_t> values = some_numbers(300).to_vector();
+    const Array<std::int32_t> x(values);
+    const Array<std::int32_t> y = zeros<std::int32_t>({300});
+    const Array<std::int32_t> after = zeros<std::int32_t>({300});
+    const ScanKernel sums("int",
+                          {.input = "x[i]",
+                           .scan = "a + b",
+                           .neutral = "0",
+                           .output = "y[i] = item; after[i] = last_item - prev_item"},
+                          "const int *x, int *y, int *after", {.is_reverse = true});
+    sums(x, y, after);
+    const std::int32_t total = std::accumulate(values.begin(), values.end(), 0);
+    std::int32_t running = 0;
+    const auto found = y.to_vector();
+    const auto found_after = after.to_vector();
+    for (std::size_t i = values.size(); i-- > 0;) {
+      ASSERT_EQ(found_after[i], total - running);
+      running += values[i];
+      ASSERT_EQ(found[i], running);
+    }
+    // operands keep their order; a segment begins with its last element
+    const ScanKernel latest("int",
+                            {.input = "x[i]",
+                             .scan = "across_seg_boundary ? b : (b != 0 ? b : a)",
+                             .neutral = "0",
+                             .output = "y[i] = item; after[i] = prev_item",
+                             .segment_start = "i % 7 == 6"},
+                            "const int *x, int *y, int *after", {.is_reverse = true});
+    latest(x, y, after);
+    const auto kept = y.to_vector();
+    const auto kept_after = after.to_vector();
+    std::int32_t last = 0;
+    for (std::size_t i = values.size(); i-- > 0;) {
+      last = i % 7 == 6 ? 0 : last;
+      ASSERT_EQ(kept_after[i], last) << i;
+      last = values[i] != 0 ? values[i] : last;
+      ASSERT_EQ(kept[i], last) << i;
+    }
+  });
+}
+
+TEST(ScanKernel, LeavesOutTheElementItself) {
+  on_every_device([] {
+    const std::vector<std::int32_t> values = some_numbers(300).to_vector();
+    const Array<std::int32_t> x(values);
+    const Array<std::int32_t> y = zeros<std::int32_t>({300});
+    for (const char* const output : {"y[i] = item", "y[i] = item + 0*last_item"}) {
+      for (const bool is_reverse : {false, true}) {
+        const ScanKernel sums(
+            "int", {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = output},
+            "const int *x, int *y", {.is_reverse = is_reverse, .is_exclusive = true});
+        sums(x, y);
+        EXPECT_EQ(
+            y.to_vector(),
+            cumulative_sum(x, {.is_exclusive = true, .is_reverse = is_reverse, .dtype = DType::i32})
+                .to_vector<std::int32_t>());
+      }
+    }
+    const ScanKernel segments("int",
+                              {.input = "x[i]",
+                               .scan = "across_seg_boundary ? b : a + b",
+                               .neutral = "0",
+                               .output = "y[i] = item",
+                               .segment_start = "i % 5 == 0"},
+                              "const int *x, int *y", {.is_exclusive = true});
+    segments(x, y);
+    const auto found = y.to_vector();
+    std::int32_t running = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      running = i % 5 == 0 ? 0 : running;
+      ASSERT_EQ(found[i], running);
+      running += values[i];
+    }
+  });
+}
+
+TEST(ScanKernel, ScansRowsAlongAnAxis) {
+  on_every_device([] {
+    const Array<std::int32_t> x(some_numbers(6 * 50 * 4).any().reshape(6, 50, 4));
+    for (const std::int64_t axis : {1, -1}) {
+      SCOPED_TRACE(axis);
+      const Array<std::int32_t> y = zeros<std::int32_t>({6, 50, 4});
+      const Array<std::int32_t> rest = zeros<std::int32_t>({6, 50, 4});
+      const ScanKernel sums("int",
+                            {.input = "2*x[i]",
+                             .scan = "a + b",
+                             .neutral = "0",
+                             .output = "y[i] = item; rest[i] = last_item - prev_item + 0*N"},
+                            "const int *x, int *y, int *rest", {.axis = axis});
+      sums(x, y, rest);
+      const CumulativeOptions forward{.axis = axis, .dtype = DType::i32};
+      const CumulativeOptions backward{.axis = axis, .is_reverse = true, .dtype = DType::i32};
+      EXPECT_EQ(y.to_vector(), cumulative_sum(2 * x, forward).to_vector<std::int32_t>());
+      EXPECT_EQ(rest.to_vector(), cumulative_sum(2 * x, backward).to_vector<std::int32_t>());
+      const ScanKernel from_the_end(
+          "int", {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item"},
+          "const int *x, int *y", {.is_reverse = true, .axis = axis});
+      from_the_end(x, y);
+      EXPECT_EQ(y.to_vector(), cumulative_sum(x, backward).to_vector<std::int32_t>());
+    }
+    // a view, whose rows are not one after the other
+    const Array<std::int32_t> y = zeros<std::int32_t>({4, 50, 6});
+    const ScanKernel sums(
+        "int", {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item"},
+        "const int *x, int *y", {.axis = 0});
+    sums(x.any().transposed(), y);
+    EXPECT_EQ(y.to_vector(), cumulative_sum(x.any().transposed(), {.axis = 0, .dtype = DType::i32})
+                                 .to_vector<std::int32_t>());
+    EXPECT_ERROR("arrays.layout.bad_axis", sums(x(0, 0)(0), y(0, 0)(0)));
+  });
+}
+
+TEST(ScanKernel, JoinsComplexNumbers) {
+  on_every_device([] {
+    using Complex = std::complex<double>;
+    std::vector<Complex> values;
+    for (int i = 0; i < 200; ++i) {
+      values.emplace_back(i % 5 - 2, i % 3);
+    }
+    const Array<Complex> x(values);
+    const Array<Complex> y = zeros<Complex>({200});
+    const ScanKernel sums(
+        "c128", {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item"},
+        "const c128 *x, c128 *y");
+    sums(x, y);
+    std::vector<Complex> expected(values.size());
+    std::partial_sum(values.begin(), values.end(), expected.begin());
+    EXPECT_EQ(y.to_vector(), expected);
+    using Single = std::complex<float>;
+    const std::vector<Single> turns(40, Single(0, 1));
+    const Array<Single> t(turns);
+    const ScanKernel powers(DType::c64,
+                            {.input = "complex64_make(-x[i].im, x[i].re)",
+                             .scan = "a * b",
+                             .neutral = "1",
+                             .output = "x[i] = prev_item"},
+                            "c64 *x");
+    powers(t);
+    const auto found = t.to_vector();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i], Single(i % 2 == 0 ? 1.0F : -1.0F, 0)) << i;
+    }
+  });
+}
+
+struct Extreme {
+  double value;
+  std::int64_t place;
+};
+
+/// Of 16 bytes: the greatest value so far, and the first place that has it.
+TEST(ScanKernel, JoinsStructs) {
+  cgen::StructBuilder<Extreme> builder("extreme");
+  builder.field("value", &Extreme::value).field("place", &Extreme::place);
+  const cgen::LaidOutStruct type = builder.build();
+  const char* const preamble =
+      "__device__ extreme extreme_of(double v, long p) {"
+      "  extreme e; e.value = v; e.place = p; return e; }";
+  on_every_device([&] {
+    const Array<double> x(evaluate(cast(indices({500}) * 37 % 101, DType::f64)));
+    const Array<std::int64_t> place = zeros<std::int64_t>({500});
+    const AnyArray all = structs_from_host(std::vector<Extreme>(500));
+    const ScanKernel greatest(type,
+                              {.input = "extreme_of(x[i], i)",
+                               .scan = "b.value > a.value ? b : a",
+                               .neutral = "extreme_of(-1, -1)",
+                               .output = "place[i] = prev_item.place; all[i] = item"},
+                              {array_argument<double>("x"), array_argument<std::int64_t>("place"),
+                               struct_argument(type, "all")},
+                              {.preamble = preamble});
+    greatest(x, place, all);
+    const auto values = x.to_vector();
+    const auto places = place.to_vector();
+    const auto found = structs_to_host<Extreme>(all);
+    Extreme running{-1, -1};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(places[i], running.place);
+      if (values[i] > running.value) {
+        running = {values[i], static_cast<std::int64_t>(i)};
+      }
+      ASSERT_EQ(found[i].place, running.place);
+      ASSERT_EQ(found[i].value, running.value);
+    }
+    // the same backwards in segments, from the structs themselves
+    const ScanKernel segments(type,
+                              {.input = "all[i]",
+                               .scan = "across_seg_boundary ? b : (b.value > a.value ? b : a)",
+                               .neutral = "extreme_of(-1, -1)",
+                               .output = "place[i] = item.place",
+                               .segment_start = "i % 50 == 49"},
+                              {struct_argument(type, "all"), array_argument<std::int64_t>("place")},
+                              {.preamble = preamble, .is_reverse = true});
+    segments(all, place);
+    EXPECT_EQ(place(0).item(), found[49].place);
+    EXPECT_EQ(place(499).item(), found[499].place);
+  });
+}
+
 /// The running values in CUDA text, run on the CPU.
 template <class T>
 std::vector<T> by_cuda_text(const loopy::Kernel& kernel, const char* slicing,
@@ -238,6 +442,34 @@ TEST(ScanKernel, IsTheSameInCudaText) {
             std::vector<float>(expected.begin(), expected.end()));
 }
 
+TEST(ScanKernel, OfComplexNumbersIsTheSameInCudaText) {
+  const ScanKernel turns(
+      DType::c64, {.input = "x[i]", .scan = "a * b", .neutral = "1", .output = "x[i] = item"},
+      "c64 *x", {.is_reverse = true});
+  const loopy::Kernel kernel = apply(turns.as_loop_kernel(), loopy::parse_slicing("i: g.0 l.0*64"));
+  const std::string text = loopy::generate_text(kernel, loopy::Target::cuda);
+  EXPECT_NE(text.find("complex64_mul(a, b)"), std::string::npos) << text;
+  taken_by_nvrtc(text);
+  constexpr std::int64_t count = 300;
+  std::vector<float> re(count);
+  std::vector<float> im(count, 1);  // powers of i
+  const auto data = [](const std::vector<float>& numbers) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
+    return loopy::ArrayData{cgen::ScalarKind::f32, {bytes, bytes + numbers.size() * sizeof(float)}};
+  };
+  const loopy::ArgumentData found = loopy::CudaTextOnCpu(loopy::checked_kernel(kernel))
+                                        .run({{"n", count}}, {{"values_re", data(re)},
+                                                              {"values_im", data(im)},
+                                                              {"items_re", data(re)},
+                                                              {"items_im", data(re)}});
+  constexpr double cycle[] = {1, 0, -1, 0};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t power = count - i;
+    ASSERT_EQ(found.at("items_re").element(i), cycle[power % 4]) << i;
+    ASSERT_EQ(found.at("items_im").element(i), cycle[(power + 3) % 4]) << i;
+  }
+}
+
 TEST(ScanKernel, IsOneLaunchWhereItCan) {
   testing::on_every_watched_device([](testing::WatchedBackend& watched) {
     const runtime::Stream stream{runtime::Device(watched)};
@@ -272,7 +504,10 @@ TEST(ScanKernel, RefusesWhatIsMisspelt) {
     text.output = output;
     return text;
   };
-  EXPECT_ERROR("arrays.scan_kernel.type", make(good, "const int *x, int *y", DType::c64));
+  EXPECT_ERROR("arrays.scan_kernel.type", make(good, "const int *x, int *y", DType::boolean));
+  EXPECT_ERROR("arrays.scan_kernel.type",
+               ScanKernel(cgen::lay_out_struct("odd", {{"z", cgen::complex_of(cgen::f32)}}), good,
+                          "const int *x, int *y"));
   EXPECT_ERROR("arrays.scan_kernel.bad_name", make(good, "const int *x, int *y, int N"));
   EXPECT_ERROR("arrays.scan_kernel.scan_names", make(with("a + c", "")));
   EXPECT_ERROR("arrays.scan_kernel.scan_names", make(with("a + b + x[0]", "")));
