@@ -87,6 +87,16 @@ struct ListBuilder::Program {
     return found == lists.end() ? nullptr : &*found;
   }
 
+  /// Whether the list has a count of its own that a list needs which is made.
+  [[nodiscard]] bool is_counted(const ListDeclaration& list,
+                                const std::set<std::string>& omitted) const {
+    return list.shares_count_of.empty() &&
+           std::any_of(lists.begin(), lists.end(), [&](const auto& each) {
+             return (each.name == list.name || each.shares_count_of == list.name) &&
+                    omitted.count(each.name) == 0;
+           });
+  }
+
   void check_lists() const {
     bool is_right = !lists.empty();
     for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -149,7 +159,8 @@ struct ListBuilder::Program {
       const std::vector<SnippetToken> value(given.begin() + static_cast<std::ptrdiff_t>(i + 2),
                                             given.begin() + static_cast<std::ptrdiff_t>(after - 1));
       const OwnNames& names_of = own.at(list->name);
-      if (omitted.count(list->name) != 0 || (!writes && !list->shares_count_of.empty())) {
+      const bool is_omitted = omitted.count(list->name) != 0;
+      if (writes ? is_omitted : !is_counted(*list, omitted)) {
         add("(0)");
       } else if (writes) {
         add(fmt::format("({}[{}++] = ({}))", names_of.values, names_of.next,
@@ -170,18 +181,18 @@ struct ListBuilder::Program {
     std::string begin_of_write;
     for (const ListDeclaration& list : lists) {
       const OwnNames& names_of = own.at(list.name);
-      if (omitted.count(list.name) != 0) {
-        continue;
-      }
       const OwnNames& mother =
           list.shares_count_of.empty() ? names_of : own.at(list.shares_count_of);
-      if (list.shares_count_of.empty()) {
+      if (is_counted(list, omitted)) {
         of_count.push_back(array_argument(DType::i64, names_of.counts));
         begin_of_count += fmt::format("long {} = 0; ", names_of.next);
         end_of_count += fmt::format(" {}[i] = {};", names_of.counts, names_of.next);
         KernelArgument starts = array_argument(DType::i64, names_of.counts);
         starts.is_const = true;
         of_write.push_back(starts);
+      }
+      if (omitted.count(list.name) != 0) {
+        continue;
       }
       of_write.push_back(array_argument(list.dtype, names_of.values));
       begin_of_write += fmt::format("long {} = {}[i]; ", names_of.next, mother.counts);
@@ -209,32 +220,21 @@ struct ListBuilder::Program {
   std::map<std::string, BuiltList> run(std::int64_t objects, const std::vector<Expression>& values,
                                        const std::set<std::string>& omitted) const {
     for (const std::string& each : omitted) {
-      const bool is_needed = std::any_of(lists.begin(), lists.end(), [&](const auto& list) {
-        return list.shares_count_of == each && omitted.count(list.name) == 0;
-      });
-      if (find(each) == nullptr || is_needed) {
-        throw InvalidInput(
-            "arrays.list_builder.lists",
-            fmt::format("'{}' cannot be omitted: {}", each,
-                        is_needed ? "another list shares its count" : "it is no list"));
+      if (find(each) == nullptr) {
+        throw InvalidInput("arrays.list_builder.lists",
+                           fmt::format("'{}' cannot be omitted: it is no list", each));
       }
     }
     detail::check_argument_count(arguments.size(), values.size());
-    std::vector<const ListDeclaration*> wanted;
-    for (const ListDeclaration& list : lists) {
-      if (omitted.count(list.name) == 0) {
-        wanted.push_back(&list);
-      }
-    }
     const Slice range{0, objects};
     const Kernels& kernels = kernels_without(omitted);
     std::map<std::string, AnyArray> starts;
     std::vector<Expression> for_count = values;
     std::map<std::string, AnyArray> counts;
-    for (const ListDeclaration* list : wanted) {
-      if (list->shares_count_of.empty()) {
-        counts.emplace(list->name, zeros(DType::i64, {objects + 1}));
-        for_count.emplace_back(counts.at(list->name)(range));
+    for (const ListDeclaration& list : lists) {
+      if (is_counted(list, omitted)) {
+        counts.emplace(list.name, zeros(DType::i64, {objects + 1}));
+        for_count.emplace_back(counts.at(list.name)(range));
       }
     }
     if (objects != 0 && !counts.empty()) {
@@ -246,26 +246,28 @@ struct ListBuilder::Program {
     std::map<std::string, BuiltList> result;
     std::vector<Expression> for_write = values;
     bool has_values = false;
-    for (const ListDeclaration* list : wanted) {
-      const std::string& owner = list->shares_count_of.empty() ? list->name : list->shares_count_of;
-      const AnyArray& begins = starts.at(owner);
-      const auto known = result.find(owner);
-      const std::int64_t total =
-          known != result.end() ? known->second.count : begins(-1).item<std::int64_t>();
-      const BuiltList built{empty(list->dtype, {total}), begins, total, {}};
-      if (list->shares_count_of.empty()) {
-        for_write.emplace_back(begins(range));
+    std::map<std::string, std::int64_t> totals;
+    for (const ListDeclaration& list : lists) {
+      const std::string& owner = list.shares_count_of.empty() ? list.name : list.shares_count_of;
+      if (is_counted(list, omitted)) {
+        totals.emplace(owner, starts.at(owner)(-1).item<std::int64_t>());
+        for_write.emplace_back(starts.at(owner)(range));
       }
+      if (omitted.count(list.name) != 0) {
+        continue;
+      }
+      const std::int64_t total = totals.at(owner);
+      const BuiltList built{empty(list.dtype, {total}), starts.at(owner), total, {}};
       for_write.emplace_back(built.values);
       has_values = has_values || total != 0;
-      result.emplace(list->name, built);
+      result.emplace(list.name, built);
     }
     if (has_values) {
       kernels.write.run(for_write, {range, current_stream()});
     }
-    for (const ListDeclaration* list : wanted) {
-      if (list->leaves_out_empty) {
-        leave_out_empty(result.at(list->name));
+    for (const ListDeclaration& list : lists) {
+      if (list.leaves_out_empty && omitted.count(list.name) == 0) {
+        leave_out_empty(result.at(list.name));
       }
     }
     return result;

@@ -66,7 +66,8 @@ class ListBuilder {
   /// The lists by their names.
   ///
   /// @param values  arrays and C++ numbers, in the order of the arguments
-  /// @param omitted  lists that are not made; what the text appends to them is dropped
+  /// @param omitted  lists that are not made; what the text appends to them is dropped, or only
+  ///         counted where a list that is made shares their count
   /// @throws InvalidInput  arrays.list_builder.lists: an unknown list is omitted; as
   ///         ElementwiseKernel
   /// @cost   waits for the numbers of values. Two launches, and a scan for each list
