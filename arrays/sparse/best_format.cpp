@@ -45,8 +45,12 @@ std::vector<Candidate> candidates_of(const AnySparseMatrix& a) {
   const FormatOptions plain;
   if (const auto packets = detail::fitting_packets(a, plain.packet)) {
     const double of_bases = index * packets->windows / plain.packet;
-    result.push_back(
-        {{SparseFormat::packets, plain}, 1, result[0].bytes - index + short_index + of_bases});
+    // how much short rows gain depends on the device: a candidate for measurements alone
+    const bool has_long_rows = !stream.device().info().is_cpu &&
+                               detail::row_sharing(stream, a) == detail::RowSharing::planned;
+    result.push_back({{SparseFormat::packets, plain},
+                      1,
+                      result[0].bytes + (has_long_rows ? short_index - index + of_bases : index)});
   }
   const auto add = [&](SparseFormat format, const FormatOptions& options, double stored_numbers,
                        double index_bytes) {

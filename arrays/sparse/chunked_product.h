@@ -18,8 +18,8 @@ namespace rtcg::arrays::detail {
 
 /// Rows that a block computes at a time.
 struct ChunkShape {
-  std::int64_t rows = 0;     ///< a power of two
-  std::int64_t longest = 0;  ///< entries of a row, at most
+  std::int64_t rows = 0;            ///< a power of two
+  std::int64_t entries_of_row = 0;  ///< on average over the rows of any chunk, at most
   int threads = 256;
   friend auto operator<=>(const ChunkShape&, const ChunkShape&) = default;
 };
@@ -33,7 +33,10 @@ struct ChunkShape {
                                                     std::int64_t longest,
                                                     std::int64_t element_bytes);
 
-/// The same of a matrix in compressed rows, csr or packets. @cost  waits the first time
+/// The same of a matrix in compressed rows, csr or packets; also where short and empty rows are so
+/// mixed that chunks have about the same number of entries.
+///
+/// @cost  waits the first time
 [[nodiscard]] std::optional<ChunkShape> chunk_shape(runtime::StreamRef stream,
                                                     const AnySparseMatrix& a);
 

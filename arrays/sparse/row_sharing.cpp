@@ -3,6 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/sparse/chunked_product.h"
 #include "rtcg/arrays/sparse/tiled_product.h"
@@ -66,6 +68,25 @@ std::optional<std::int64_t> KnownRows::longest(runtime::StreamRef stream, const 
   return longest_;
 }
 
+std::optional<std::int64_t> KnownRows::most_of_rows(runtime::StreamRef stream,
+                                                    const AnyArray& first, std::int64_t rows) {
+  const std::lock_guard lock(mutex_);
+  const auto found = most_of_rows_.find(rows);
+  if (found != most_of_rows_.end()) {
+    return found->second;
+  }
+  if (runtime::detail::is_captured(stream)) {
+    return std::nullopt;
+  }
+  const StreamScope scope(stream);
+  const std::int64_t last = first.count() - 1;
+  const AnyArray begin = first(Slice{0, last, rows});
+  const AnyArray end = evaluate(
+      take(first, evaluate(minimum((indices({begin.count()}) + 1) * Expression(rows), last))));
+  return most_of_rows_.emplace(rows, max(end - Expression(begin)).item<std::int64_t>())
+      .first->second;
+}
+
 const RowTiles& KnownRows::tiles(runtime::StreamRef stream, const AnyArray& first,
                                  std::int64_t entries, std::int64_t items) {
   const std::lock_guard lock(mutex_);
@@ -81,17 +102,13 @@ RowSharing row_sharing(runtime::StreamRef stream, const AnySparseMatrix& a) {
   if (stream.device().info().is_cpu) {
     return RowSharing::planned;
   }
+  if (chunk_shape(stream, a)) {
+    return RowSharing::chunks;
+  }
   const auto longest = a.known_rows().longest(stream, a.first());
   return longest ? row_sharing(a.rows(), a.entries(), *longest,
                                static_cast<std::int64_t>(size_bytes(a.dtype())))
                  : RowSharing::planned;
-}
-
-std::optional<ChunkShape> chunk_shape(runtime::StreamRef stream, const AnySparseMatrix& a) {
-  const auto longest = a.known_rows().longest(stream, a.first());
-  return longest ? chunk_shape(a.rows(), a.entries(), *longest,
-                               static_cast<std::int64_t>(size_bytes(a.dtype())))
-                 : std::nullopt;
 }
 
 }  // namespace rtcg::arrays::detail

@@ -15,7 +15,7 @@ namespace rtcg::arrays::detail {
 
 enum class RowSharing {
   planned,  ///< as the loop engine slices rows of computed lengths
-  chunks,   ///< rows of up to 64 entries, one about as long as the other: see chunked_product.h
+  chunks,   ///< rows of up to 64 entries, evenly mixed: see chunked_product.h
   tiles,    ///< rows of very different lengths: see tiled_product.h
 };
 
@@ -40,6 +40,12 @@ class KnownRows {
   /// @cost  waits the first time
   [[nodiscard]] std::optional<std::int64_t> longest(runtime::StreamRef stream,
                                                     const AnyArray& first);
+  /// The entries of so many consecutive rows, from a multiple of them on, at most; nothing as
+  /// above.
+  ///
+  /// @cost  waits the first time
+  [[nodiscard]] std::optional<std::int64_t> most_of_rows(runtime::StreamRef stream,
+                                                         const AnyArray& first, std::int64_t rows);
   /// The matrix in compressed rows, made once by `make`.
   template <class Make>
   [[nodiscard]] const AnySparseMatrix& in_rows(const Make& make) {
@@ -56,6 +62,7 @@ class KnownRows {
  private:
   std::mutex mutex_{};
   std::optional<std::int64_t> longest_{};
+  std::map<std::int64_t, std::int64_t> most_of_rows_{};
   std::map<std::int64_t, RowTiles> tiles_{};
   std::unique_ptr<const AnySparseMatrix> in_rows_{};
 };

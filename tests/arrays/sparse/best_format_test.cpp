@@ -31,8 +31,8 @@ TEST(BestFormat, ReadsTheFewestBytes) {
     const FormatChoice blocks = best_format(of_kind<float>(kinds[11]));
     EXPECT_EQ(blocks.format, SparseFormat::bsr);
     EXPECT_EQ(blocks.options.block, 6);
-    EXPECT_EQ(best_format(of_kind<float>(kinds[13])).format, SparseFormat::packets);
-    EXPECT_EQ(best_format(of_kind<float>(kinds[15])).format, SparseFormat::packets);
+    EXPECT_EQ(best_format(of_kind<float>(kinds[13])).format, SparseFormat::csr);
+    EXPECT_EQ(best_format(of_kind<float>(kinds[15])).format, SparseFormat::csr);
     const auto none = SparseMatrix<float>::from_triplets(6, 4, {}, {}, {});
     EXPECT_EQ(best_format(none).format, SparseFormat::csr);
   });

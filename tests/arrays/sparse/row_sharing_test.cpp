@@ -238,6 +238,28 @@ TEST(RowSharing, ChunksHaveProductsForSharedMemory) {
   EXPECT_FALSE(detail::chunk_shape(std::int64_t{1} << 31, std::int64_t{1} << 31, 1, 4));
 }
 
+/// Every fourth row has 20 entries: those of 512 rows are as many everywhere.
+TEST(RowSharing, GivesMixedRowsToChunks) {
+  on_every_device([&] {
+    const auto shape_of = [](const AnySparseMatrix& a) {
+      return detail::chunk_shape(current_stream(), a);
+    };
+    const Rows rows({"mixed", 5000, [](auto row) { return row % 4 == 0 ? 20 : 0; }});
+    const AnySparseMatrix a = rows.matrix();
+    ASSERT_EQ(shape_of(a), (detail::ChunkShape{512, 5}));
+    EXPECT_EQ(a.known_rows().most_of_rows(current_stream(), a.first(), 512), 2560);
+    const Array<float> x(rows.x);
+    const Array<float> y(std::vector<float>(5000, -1.0F));
+    detail::multiply_by_chunks(current_stream(), a, x, y, *shape_of(a));
+    EXPECT_EQ(y.to_vector(), rows.product());
+    // all entries in a part of the rows, and a row too long
+    EXPECT_FALSE(
+        shape_of(Rows({"first", 5000, [](auto row) { return row < 600 ? 20 : 0; }}).matrix()));
+    EXPECT_FALSE(
+        shape_of(Rows({"long", 5000, [](auto row) { return row == 7 ? 70 : 1; }}).matrix()));
+  });
+}
+
 TEST(RowSharing, KnowsTheLongestRowOfMatricesThatShareIndices) {
   on_every_device([&] {
     const AnySparseMatrix a = Rows(kinds_of_matrices()[3]).matrix();
