@@ -4,6 +4,7 @@
 #include <numeric>
 #include <thread>
 
+#include "rtcg/distributed/collectives/collectives.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/runtime/device/copy.h"
 #include "tests/distributed/rank_devices.h"
@@ -150,10 +151,11 @@ TEST(Rounds, RefuseRanksThatThereAreNot) {
 }
 
 // Rank 0 sends and receives as if nothing were; what it waits for does not come.
-Error error_of_waiting(const std::function<void(const Group&)>& other, double timeout_seconds) {
+Error error_of_waiting(const std::vector<Device>& devices,
+                       const std::function<void(const Group&)>& other, double timeout_seconds) {
   std::optional<Error> found;
   try {
-    run_ranks(host_devices_apart(2),
+    run_ranks(devices,
               [&](const Group& group) {
                 const Stream stream(group.device());
                 const auto rounds = open_rounds(group, all_others(group, 8), "test of rounds");
@@ -183,29 +185,63 @@ Error error_of_waiting(const std::function<void(const Group&)>& other, double ti
 }
 
 TEST(Rounds, EndWithTheErrorOfAnotherRank) {
-  const auto begin = std::chrono::steady_clock::now();
-  const Error error = error_of_waiting(
-      [](const Group&) { throw InvalidInput("tests.rounds.broken", "the mesh is torn"); }, 60);
-  EXPECT_EQ(error.code(), "distributed.group.rank_failed");
-  EXPECT_EQ(error.message(), "rank 1 failed: the mesh is torn [tests.rounds.broken]");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  for (const std::vector<Device>& devices : able_devices(2)) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Error error = error_of_waiting(
+        devices,
+        [](const Group&) { throw InvalidInput("tests.rounds.broken", "the mesh is torn"); }, 60);
+    EXPECT_EQ(error.code(), "distributed.group.rank_failed");
+    EXPECT_EQ(error.message(), "rank 1 failed: the mesh is torn [tests.rounds.broken]");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  }
 }
 
 TEST(Rounds, EndWhenAnotherRankHasLeft) {
-  const Error error = error_of_waiting([](const Group&) {}, 60);
-  EXPECT_EQ(error.code(), "distributed.group.rank_ended");
-  EXPECT_EQ(error.message(),
-            "rank 0 waits for rank 1 in test of rounds, which is in no call of the group, but rank "
-            "1 has ended");
+  for (const std::vector<Device>& devices : able_devices(2)) {
+    const Error error = error_of_waiting(
+        devices, [](const Group&) {}, 60);
+    EXPECT_EQ(error.code(), "distributed.group.rank_ended");
+    EXPECT_EQ(error.message(),
+              "rank 0 waits for rank 1 in test of rounds, which is in no call of the group, but "
+              "rank 1 has ended");
+  }
 }
 
 TEST(Rounds, EndWhenNothingComesInTime) {
-  const Error error = error_of_waiting(
-      [](const Group&) { std::this_thread::sleep_for(std::chrono::milliseconds(700)); }, 0.2);
-  EXPECT_EQ(error.code(), "distributed.group.time_out");
-  EXPECT_EQ(error.message(),
-            "no message within 0.2 s: rank 0 waits for rank 1 in test of rounds, which is in no "
-            "call of the group");
+  for (const std::vector<Device>& devices : able_devices(2)) {
+    const Error error = error_of_waiting(
+        devices, [](const Group&) { std::this_thread::sleep_for(std::chrono::milliseconds(500)); },
+        0.2);
+    EXPECT_EQ(error.code(), "distributed.group.time_out");
+    EXPECT_EQ(error.message(),
+              "no message within 0.2 s: rank 0 waits for rank 1 in test of rounds, which is in no "
+              "call of the group");
+  }
+}
+
+// The kernel of a reduction waits by itself.
+TEST(Rounds, EndSumsWhoseOtherRankFails) {
+  for (const std::vector<Device>& devices : able_devices(2)) {
+    std::string found;
+    const auto work = [&](const Group& group) {
+      const Stream stream(group.device());
+      const Buffer<double> value(group.device(), std::vector<double>{1});
+      all_reduce(group, stream, value, Operation::sum);
+      EXPECT_EQ(value.to_vector(stream), std::vector<double>{2});
+      if (!group.is_first()) {
+        throw InvalidInput("tests.rounds.broken", "the mesh is torn");
+      }
+      try {
+        all_reduce(group, stream, value, Operation::sum);
+        static_cast<void>(value.to_vector(stream));
+      } catch (const Error& error) {
+        found = error.message();
+        throw;
+      }
+    };
+    EXPECT_ERROR("tests.rounds.broken", run_ranks(devices, work));
+    EXPECT_EQ(found, "rank 1 failed: the mesh is torn [tests.rounds.broken]");
+  }
 }
 
 }  // namespace
