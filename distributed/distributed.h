@@ -4,8 +4,8 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/collectives/collectives.h"
-#include "rtcg/distributed/exchange/rounds.h"
 #include "rtcg/distributed/group/group.h"
+#include "rtcg/distributed/group/rounds.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/distributed/mpi/run_mpi.h"
 #include "rtcg/distributed/nccl/nccl_group.h"

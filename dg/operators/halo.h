@@ -7,7 +7,7 @@
 #include "rtcg/cgen/ast/type.h"
 #include "rtcg/dg/operators/discretization.h"
 #include "rtcg/dg/operators/kernel_writer.h"
-#include "rtcg/distributed/exchange/rounds.h"
+#include "rtcg/distributed/group/rounds.h"
 #include "rtcg/runtime/device/event.h"
 #include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/kernel.h"

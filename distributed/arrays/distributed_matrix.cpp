@@ -13,8 +13,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/arrays/array_messages.h"
 #include "rtcg/distributed/arrays/reductions.h"
-#include "rtcg/distributed/exchange/rounds.h"
-#include "rtcg/runtime/device/copy.h"
+#include "rtcg/distributed/group/rounds.h"
 
 namespace rtcg::distributed {
 namespace {
@@ -317,10 +316,8 @@ void DistributedMatrix::multiply_in_rounds(runtime::StreamRef stream, const AnyA
     }
   };
   for (const Section& each : state.sent) {
-    runtime::copy_on_device(stream,
-                            runtime::BufferRef<const std::byte>(detail::bytes_of_places(
-                                *state.message, each.begin, each.end, stream)),
-                            state.rounds->outgoing(partner_of(each)));
+    state.rounds->write(stream, partner_of(each),
+                        detail::bytes_of_places(*state.message, each.begin, each.end, stream));
   }
   state.rounds->send(stream);
   state.needed(Slice{state.before, state.before + state.own}).assign(x);
@@ -329,8 +326,8 @@ void DistributedMatrix::multiply_in_rounds(runtime::StreamRef stream, const AnyA
   }
   state.rounds->receive(stream);
   for (const Section& each : state.received) {
-    runtime::copy_on_device(stream, state.rounds->incoming(partner_of(each)),
-                            detail::bytes_of_places(state.needed, each.begin, each.end, stream));
+    state.rounds->read(stream, partner_of(each),
+                       detail::bytes_of_places(state.needed, each.begin, each.end, stream));
   }
   if (state.ranges.empty()) {
     y.assign(0);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "rtcg/distributed/group/group_state.h"
 #include "rtcg/runtime/device/fail_stream.h"
 
 namespace rtcg::distributed::detail {
@@ -308,58 +307,3 @@ void PeerRounds::check() const {
 }
 
 }  // namespace rtcg::distributed::detail
-
-namespace rtcg::distributed {
-
-Rounds::Rounds(Group group, std::shared_ptr<detail::PeerRounds> rounds, std::size_t sent_bytes)
-    : group_(std::move(group)), rounds_(std::move(rounds)), sent_bytes_(sent_bytes) {}
-Rounds::~Rounds() = default;
-Rounds::Rounds(Rounds&&) noexcept = default;
-Rounds& Rounds::operator=(Rounds&&) noexcept = default;
-
-std::size_t Rounds::partners() const noexcept {
-  return rounds_->partners();
-}
-runtime::BufferRef<std::byte> Rounds::outgoing(std::size_t partner) const {
-  return rounds_->outgoing(partner);
-}
-void Rounds::send(runtime::StreamRef stream) const {
-  rounds_->send(stream);
-  group_.state().traffic.messages += rounds_->partners();
-  group_.state().traffic.bytes += sent_bytes_;
-}
-void Rounds::receive(runtime::StreamRef stream) const {
-  rounds_->receive(stream);
-}
-runtime::BufferRef<const std::byte> Rounds::incoming(std::size_t partner) const {
-  return rounds_->incoming(partner);
-}
-int Rounds::phase() const noexcept {
-  return rounds_->phase();
-}
-void Rounds::replay(int rounds) const {
-  rounds_->replay(rounds);
-  group_.state().traffic.messages += static_cast<std::size_t>(rounds) * rounds_->partners();
-  group_.state().traffic.bytes += static_cast<std::size_t>(rounds) * sent_bytes_;
-}
-void Rounds::tell(runtime::StreamRef stream) const {
-  rounds_->tell(stream);
-}
-
-std::optional<Rounds> open_rounds(const Group& group, std::span<const Partner> partners,
-                                  std::string_view call) {
-  std::size_t sent_bytes = 0;
-  for (const Partner& each : partners) {
-    group.check_rank(each.rank, call);
-    sent_bytes += each.sent_bytes;
-  }
-  auto* const transport = dynamic_cast<detail::RoundsTransport*>(group.state().transport.get());
-  std::shared_ptr<detail::PeerRounds> rounds =
-      transport == nullptr ? nullptr : transport->open_rounds(call, partners);
-  if (rounds == nullptr) {
-    return std::nullopt;
-  }
-  return Rounds(group, std::move(rounds), sent_bytes);
-}
-
-}  // namespace rtcg::distributed

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "rtcg/distributed/exchange/rounds.h"
+#include "rtcg/distributed/exchange/partner.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/flags.h"
 

@@ -1,4 +1,4 @@
-#include "rtcg/distributed/exchange/rounds.h"
+#include "rtcg/distributed/group/rounds.h"
 
 #include <chrono>
 #include <numeric>

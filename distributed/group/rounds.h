@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "rtcg/distributed/exchange/partner.h"
 #include "rtcg/distributed/group/group.h"
 
 namespace rtcg::distributed {
@@ -14,13 +15,6 @@ namespace rtcg::distributed {
 namespace detail {
 class PeerRounds;
 }
-
-/// A rank with which messages are exchanged in every round, and how long they are.
-struct Partner {
-  int rank = 0;
-  std::size_t sent_bytes = 0;
-  std::size_t received_bytes = 0;
-};
 
 /// Exchanges of messages of the same lengths between the same ranks, one after the other, in which
 /// no host waits: kernels write into memory of the partner's device, and streams wait for flags.
@@ -51,6 +45,11 @@ class Rounds {
   void receive(runtime::StreamRef stream) const;
   /// The message received from a partner.
   [[nodiscard]] runtime::BufferRef<const std::byte> incoming(std::size_t partner) const;
+  // Copies between a message and memory of the rank's own device.
+  void write(runtime::StreamRef stream, std::size_t partner,
+             runtime::BufferRef<const std::byte> message) const;
+  void read(runtime::StreamRef stream, std::size_t partner,
+            runtime::BufferRef<std::byte> message) const;
   /// For graphs of work that has rounds: slots and flags are used in turns, so that captured work
   /// fits where as many rounds have been sent, modulo 4, as when it was captured.
   [[nodiscard]] int phase() const noexcept;
