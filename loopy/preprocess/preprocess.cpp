@@ -44,9 +44,10 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   const RecordedStep step(kernel);
   kernel = spread_over_grids(expand_subst(std::move(kernel)), options);
   step.remove_parts(kernel);
-  kernel = separate_reductions(fill_tables(infer_types(std::move(kernel))));
-  // before realize_reductions: it asks which inames are axes of the block
-  kernel = assign_auto_axes(std::move(kernel));
+  // before separate_reductions and realize_reductions: they ask which inames are loops, and axes of
+  // the block
+  kernel = assign_auto_axes(fill_tables(infer_types(std::move(kernel))));
+  kernel = separate_reductions(std::move(kernel));
   kernel = realize_reductions(std::move(kernel), options);
   // an axis without statements does not count
   std::erase_if(kernel.iname_tags, [&](const auto& tagged) {
