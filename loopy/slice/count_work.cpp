@@ -212,6 +212,44 @@ class LoopShares {
   double all_ = 0;
 };
 
+/// Adds up the operations of a kernel, and those of reductions that a loop does not change.
+class IdleCounter {
+ public:
+  IdleCounter(std::string cut, std::string loop, PointCounter& counter)
+      : cut_(std::move(cut)), loop_(std::move(loop)), counter_(counter) {}
+
+  void visit(const Expr& expr, NameSet inames, bool is_idle) {
+    if (is<Access>(expr) || is<LinearAccess>(expr)) {
+      return;  // indices
+    }
+    double operations = operations_in(expr);
+    if (const Reduction* reduction = get_if<Reduction>(expr)) {
+      is_idle = is_idle || (inames.count(loop_) != 0 && free_names(expr).count(loop_) == 0);
+      inames.insert(reduction->inames.begin(), reduction->inames.end());
+      operations = 1;
+    }
+    if (operations != 0) {
+      const std::size_t place = inames.count(cut_) != 0 ? 0 : 1;
+      all_[place] += operations * counter_.points(inames);
+      idle_[place] += is_idle ? operations * counter_.points(inames) : 0;
+    }
+    for_each_child(expr, [&](const Expr& child) { visit(child, inames, is_idle); });
+  }
+  [[nodiscard]] IdleShares shares() const {
+    const auto share = [&](std::size_t place) {
+      return all_[place] == 0 ? 0 : idle_[place] / all_[place];
+    };
+    return {share(0), share(1)};
+  }
+
+ private:
+  std::string cut_;
+  std::string loop_;
+  PointCounter& counter_;
+  std::array<double, 2> all_{};  // within the reduction that is cut, and elsewhere
+  std::array<double, 2> idle_{};
+};
+
 double points_of_longest_sum(const Kernel& kernel, PointCounter& counter) {
   double most = 1;
   for (const Instruction& instruction : kernel.instructions) {
@@ -323,6 +361,18 @@ double PointCounter::elements(const ArrayAccess& access) {
     }
   }
   return points(own);
+}
+
+IdleShares idle_shares(const Kernel& kernel, const IntegerValues& parameters,
+                       const std::string& cut, const std::string& loop) {
+  PointCounter points(kernel, parameters);
+  IdleCounter counter(cut, loop, points);
+  for (const Instruction& instruction : kernel.instructions) {
+    if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+      counter.visit(assignment->value, instruction.within_inames, false);
+    }
+  }
+  return counter.shares();
 }
 
 std::array<double, 4> shares_of_loops(const Kernel& kernel, const IntegerValues& parameters,

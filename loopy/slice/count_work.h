@@ -51,6 +51,16 @@ struct KernelWork {
   double written_bytes = 0;     ///< each time
 };
 
+/// Parts of operations, from 0 to 1: of those within the reduction that is cut, and of others.
+struct IdleShares {
+  double in_sum = 0;
+  double outside = 0;
+};
+
+/// The operations of reductions that do not depend on a loop around their statement.
+[[nodiscard]] IdleShares idle_shares(const Kernel& kernel, const IntegerValues& parameters,
+                                     const std::string& cut, const std::string& loop);
+
 /// @param kernel  with types, and rules expanded
 /// @param cut     the reduction that is cut, or empty
 [[nodiscard]] KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,

@@ -127,7 +127,8 @@ class Enumerator final : public TileEnumerator {
     std::vector<std::uint8_t> result = {0};
     for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
       const std::int64_t length = problem_.loops[i].length;
-      if (!problem_.has(i) || length > 8 || !problem_.loops[i].is_constant) {
+      const std::int64_t most = problem_.loops[i].is_inner && !constraints_.machine.is_cpu ? 64 : 8;
+      if (!problem_.has(i) || length > most || !problem_.loops[i].is_constant) {
         continue;
       }
       for (std::size_t k = 0, before = result.size(); k < before; ++k) {

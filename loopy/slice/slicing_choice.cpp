@@ -47,7 +47,8 @@ std::vector<std::size_t> loops_on_grid(const SlicingProblem& problem, const Slic
                                        const SlicingChoice& choice) {
   std::vector<std::size_t> loops;
   for (const std::size_t each : {fast_loop, slow_loop, first_whole_loop, first_whole_loop + 1}) {
-    if (problem.has(each) && !choice.is_in_thread(each) && loops.size() < 3) {
+    if (problem.has(each) && !choice.is_in_thread(each) && !problem.loops[each].is_inner &&
+        loops.size() < 3) {
       loops.push_back(each);
     }
   }

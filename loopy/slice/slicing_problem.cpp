@@ -91,6 +91,52 @@ class ProblemReader {
         problem_.other_results *= each.length;
       }
     }
+    for (const std::string& iname : inner_loops()) {
+      if (next_whole < loop_count) {
+        SlicedLoop inner = loop(iname);
+        inner.is_inner = true;
+        problem_.loops[next_whole++] = inner;
+        results_.push_back(iname);
+      }
+    }
+  }
+
+  /// Loops around some statements with sums that do not depend on them: as items of a thread, they
+  /// have these once.
+  [[nodiscard]] std::vector<std::string> inner_loops() const {
+    constexpr std::int64_t most_inner_items = 64;
+    NameSet found;
+    for (const Instruction& each : kernel_.instructions) {
+      const Assignment* assignment = get_if<Assignment>(each);
+      for (const std::string& iname : each.within_inames) {
+        bool has_idle_sum = false;
+        walk(assignment != nullptr ? assignment->value : Expr(0), [&](const Expr& part) {
+          has_idle_sum =
+              has_idle_sum || (is<Reduction>(part) && free_names(part).count(iname) == 0);
+          return !has_idle_sum;
+        });
+        if (has_idle_sum) {
+          found.insert(iname);
+        }
+      }
+    }
+    std::vector<std::string> result;
+    for (const std::string& iname : found) {
+      const bool is_candidate = !is_around_all(iname) && !is_reduced(iname) &&
+                                tag_of(kernel_, iname).kind == AxisKind::sequential &&
+                                with_parent_inames(kernel_, {iname}).size() == 1 &&
+                                !has_computed_bounds(kernel_, iname) && !is_scanned(iname);
+      if (!is_candidate) {
+        continue;
+      }
+      const SlicedLoop each = loop(iname);
+      if (each.is_constant && each.begin == 0 && each.length > 1 &&
+          each.length <= most_inner_items &&
+          !why_not_sliced(kernel_, {.inames = {{iname, {{0, {AxisKind::ilp, 0}}}}}})) {
+        result.push_back(iname);
+      }
+    }
+    return result;
   }
 
   /// Nothing where the constraint mentions more than the loops that are cut.
@@ -419,6 +465,12 @@ class ProblemReader {
       problem_.shares_of_loops =
           shares_of_loops(kernel_, parameters_, cut.iname,
                           {problem_.loops[fast_loop].iname, problem_.loops[slow_loop].iname});
+    }
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      if (problem_.loops[i].is_inner) {
+        problem_.idle_shares[i] =
+            idle_shares(kernel_, parameters_, cut.iname, problem_.loops[i].iname);
+      }
     }
     problem_.least_steps = work.least_steps;
     problem_.compulsory_bytes = work.compulsory_bytes;

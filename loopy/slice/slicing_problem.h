@@ -8,6 +8,7 @@
 
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/free_layouts.h"
 #include "rtcg/loopy/slice/operation_mix.h"
 
@@ -16,7 +17,7 @@
 namespace rtcg::loopy::detail {
 
 /// The loops that are cut: two of the results, and the longest of the reductions; then two more of
-/// the results, each on the grid or as items of one thread.
+/// the results, each on the grid or as items of one thread, or around some statements alone.
 constexpr std::size_t fast_loop = 0;
 constexpr std::size_t slow_loop = 1;
 constexpr std::size_t reduced_loop = 2;
@@ -41,6 +42,9 @@ struct SlicedLoop {
   /// that stand for it need to know.
   bool is_constant = true;
   std::int64_t begin = 0;
+  /// Whether only some of the statements are within it: all of it is items of a thread, or it stays
+  /// a loop.
+  bool is_inner = false;
 };
 
 /// How a group of reads, see AccessGroup, touches an array: which elements along each axis the
@@ -107,6 +111,9 @@ struct SlicingProblem {
   /// it: a mean over the box of the results. Without a reduction there is one step.
   OperationMix in_sum{};
   OperationMix outside{};
+  /// Shares of in_sum and outside that are sums which a loop around their statements does not
+  /// change: its items in a thread have them together.
+  std::array<IdleShares, loop_count> idle_shares{};
   /// See shares_of_loops(): of the sum, along the fast and the slow loop.
   std::array<double, 4> shares_of_loops{0, 0, 0, 1};
   /// Points of the longest sum, over all results; of the results where there is none.

@@ -28,13 +28,16 @@ std::int64_t SlicingCost::sharing_blocks(const SlicingChoice& choice) const {
 
 std::int64_t SlicingCost::blocks_along(const SlicingChoice& choice, std::size_t loop) const {
   const std::int64_t length = problem_.loops[loop].length;
-  return loop == fast_loop           ? ceil_divide(length, choice.fast_tile())
-         : loop == slow_loop         ? ceil_divide(length, choice.slow_tile())
-         : choice.is_in_thread(loop) ? 1
-                                     : length;
+  return loop == fast_loop   ? ceil_divide(length, choice.fast_tile())
+         : loop == slow_loop ? ceil_divide(length, choice.slow_tile())
+         : choice.is_in_thread(loop) || problem_.loops[loop].is_inner ? 1
+                                                                      : length;
 }
 
 bool SlicingCost::is_off_grid(const SlicingChoice& choice, std::size_t loop) const {
+  if (problem_.loops[loop].is_inner) {
+    return !choice.is_in_thread(loop);
+  }
   return loop == first_whole_loop + 1 && problem_.has(loop) && !choice.is_in_thread(loop) &&
          !choice.is_in_thread(first_whole_loop);
 }
@@ -48,8 +51,11 @@ std::int64_t SlicingCost::blocks(const SlicingChoice& choice) const {
 }
 
 std::int64_t SlicingCost::tiles_of_block(const SlicingChoice& choice) const {
-  constexpr std::size_t last = first_whole_loop + 1;
-  return problem_.other_results * (is_off_grid(choice, last) ? problem_.loops[last].length : 1);
+  std::int64_t tiles = problem_.other_results;
+  for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
+    tiles *= is_off_grid(choice, i) ? problem_.loops[i].length : 1;
+  }
+  return tiles;
 }
 
 std::int64_t SlicingCost::items_per_thread(const SlicingChoice& choice) const {

@@ -42,9 +42,19 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
                    ? 1
                    : std::ceil((choice.shared_steps != 0 ? choice.shared_steps : reduction_length) /
                                choice.depth);
+  double in_sum = 1;  // shares of what is counted for each item
+  double outside = 1;
+  for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
+    if (choice.is_in_thread(i)) {
+      const double spared = 1 - 1 / static_cast<double>(problem_.loops[i].length);
+      in_sum *= 1 - spared * problem_.idle_shares[i].in_sum;
+      outside *= 1 - spared * problem_.idle_shares[i].outside;
+    }
+  }
   const double slowdown = steps_at_once(choice) > 1 ? slowdown_of_groups : 1;
-  work.flop_clocks = slowdown * (operations_of_step_ * work.steps + operations_outside_) * 2 *
-                     items * work.warps * machine_.warp_lanes / machine_.flops_per_clock;
+  work.flop_clocks = slowdown *
+                     (operations_of_step_ * in_sum * work.steps + operations_outside_ * outside) *
+                     2 * items * work.warps * machine_.warp_lanes / machine_.flops_per_clock;
   // what is written without vectors goes out in pieces: each takes a sector's time; so do short
   // runs of a warp's vectors, as far as memory takes two sectors at once
   const double run_bytes = choice.fast[1] * choice.fast[2] * problem_.result_bytes;
@@ -59,8 +69,10 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   add_laid_writes(choice, work);
   work.written_bytes = work.memory_bytes * pieces;
   work.memory_bytes = 0;
-  work.instructions = slowdown * (problem_.in_sum.count() * work.steps + problem_.outside.count()) *
-                      items * work.warps;
+  work.instructions =
+      slowdown *
+      (problem_.in_sum.count() * in_sum * work.steps + problem_.outside.count() * outside) * items *
+      work.warps;
   add_reads(choice, work);
   const auto repeats = static_cast<double>(tiles_of_block(choice));
   for (double* each :
