@@ -282,6 +282,7 @@ PrecomputeOptions precompute_options(StepReader& step) {
           .outer_inames = step.list_option("outer_inames"),
           .vector_width = step.to_number(step.option("vector_width", "0")),
           .any_offset = step.option("any_offset") == "yes",
+          .any_sweep = step.option("any_sweep") == "yes",
           .within = step.option("within")};
 }
 

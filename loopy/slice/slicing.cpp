@@ -223,12 +223,16 @@ std::string parse_launch(std::string_view text, const std::vector<std::string>& 
   return words[2];
 }
 
-/// `place t global`
-std::string parse_place(std::string_view text, const std::vector<std::string>& words) {
-  if (words.size() != 3 || words[2] != "global") {
-    fail(text, "'place' takes a temporary and 'global': 'place mean global'");
+/// `place t global`, `place f shared`
+void parse_place(std::string_view text, const std::vector<std::string>& words, Slicing& slicing) {
+  if (words.size() == 3 && words[2] == "global") {
+    slicing.global_values.push_back(words[1]);
+  } else if (words.size() == 3 && words[2] == "shared") {
+    slicing.shared_values.push_back(words[1]);
+  } else {
+    fail(text,
+         "'place' takes a temporary and 'global', or a rule and 'shared': 'place mean global'");
   }
-  return words[1];
 }
 
 /// `order k_0,i_0, i_1`
@@ -360,6 +364,9 @@ std::string to_string(const Slicing& slicing) {
   for (const std::string& each : slicing.global_values) {
     text += fmt::format("{}place {} global", text.empty() ? "" : "; ", each);
   }
+  for (const std::string& each : slicing.shared_values) {
+    text += fmt::format("{}place {} shared", text.empty() ? "" : "; ", each);
+  }
   for (const std::vector<std::string>& each : slicing.online) {
     text += fmt::format("{}online {}", text.empty() ? "" : "; ", fmt::join(each, ","));
   }
@@ -393,7 +400,7 @@ Slicing parse_slicing(std::string_view text) {
     } else if (words.front() == "private") {
       slicing.privates.push_back(parse_private(text, words));
     } else if (words.front() == "place") {
-      slicing.global_values.push_back(parse_place(text, words));
+      parse_place(text, words, slicing);
     } else if (words.front() == "launch") {
       slicing.launches.push_back(parse_launch(text, words));
     } else if (words.front() == "online" && words.size() == 2) {

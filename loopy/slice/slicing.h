@@ -156,6 +156,7 @@ struct LayoutPlan {
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 3; fetch u at i
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 4 shared
 ///     i: g.0; j,l: for l.0*256; online j,k
+///     e: g.0; i: ilp; j: l.1; k: l.0; place along_x shared
 ///     fuse ab = a b; fuse k = e*4 f*8; c: g.0 l.0*64; ab: g.1 ilp*8; k: for for*32; fetch A
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
@@ -190,6 +191,9 @@ struct Slicing {
   /// Temporaries that have an element for each iteration of the loops around them, in global
   /// memory: later launches read them.
   std::vector<std::string> global_values{};
+  /// Rules whose values a block computes once, in shared memory, for all points of its loops that
+  /// use them, see precompute().
+  std::vector<std::string> shared_values{};
   /// Inames of reductions that run in one pass although later ones use the results of earlier ones,
   /// see fuse_reductions(): those of one list are united under the first name, and each list is one
   /// loop of all of the reductions. The other words are about the kernel after this.
@@ -222,7 +226,7 @@ struct Slicing {
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
 ///                       loopy.recipe_of.unknown_group, loopy.recipe_of.unknown_sweep,
-///                       loopy.recipe_of.unknown_temporary,
+///                       loopy.recipe_of.unknown_temporary, loopy.recipe_of.unknown_rule,
 ///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,

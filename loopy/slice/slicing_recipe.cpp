@@ -197,7 +197,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   const NameSet reduced = all_reduction_inames(expanded);
   check_sharing(slicing, reduced);
   std::vector<RecipeStep> steps;
-  if (fetches_from_rules(kernel, slicing)) {
+  const bool expands = fetches_from_rules(kernel, slicing);
+  const bool expands_late = expands && !slicing.shared_values.empty();
+  if (expands && !expands_late) {
     steps.push_back({"expand_subst", {}, {}});
   }
   for (const std::string& each : slicing.global_values) {
@@ -213,6 +215,10 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   }
   if (!slicing.loop_order.empty()) {
     steps.push_back({"prioritize_loops", slicing.loop_order, {}});
+  }
+  detail::add_shared_values(kernel, slicing, steps);
+  if (expands_late) {  // the values of rules are stored by then
+    steps.push_back({"expand_subst", {}, {}});
   }
   // after the cuts: constant lengths spare divisions of indices
   add_layouts(kernel, slicing, steps);

@@ -167,6 +167,8 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   if (rows.replace_tiles && has_any(rows.source)) {
     return rows.source;
   }
+  SourcePtr values =
+      hinted(kernel, constraints, "kept values", value_slicings(kernel, constraints));
   // marches ask the generator about each kind, which takes as long as ranking tiles
   std::shared_future<SourcePtr> marches = std::async(std::launch::async, [&] {
     return hinted(kernel, constraints, "marches", march_slicings(kernel, constraints));
@@ -174,7 +176,8 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   SourcePtr tiles = hinted_tiles(kernel, constraints, bounds,
                                  [&] { return has_any(rows.source) || has_any(marches.get()); });
   return merged(merged(merged(std::move(tiles), std::move(rows.source)), marches.get()),
-                merged(merged(std::move(updates), std::move(scans)), std::move(ragged)));
+                merged(merged(merged(std::move(updates), std::move(scans)), std::move(ragged)),
+                       std::move(values)));
 }
 
 }  // namespace rtcg::loopy::detail

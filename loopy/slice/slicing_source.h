@@ -45,6 +45,9 @@ struct RowSlicings {
 /// kernel computes. Null for other kernels.
 [[nodiscard]] SourcePtr ragged_slicings(const Kernel& kernel,
                                         const SlicingConstraints& constraints);
+/// Whole tiles of results whose block keeps values of rules in shared memory, on GPUs; null for
+/// kernels without such rules.
+[[nodiscard]] SourcePtr value_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// A slicing for each nest of a kernel with several; null for other kernels.
 [[nodiscard]] SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Those of one nest: updates, scans, ragged rows, or tiles, rows and marches.

@@ -48,6 +48,12 @@ void add_shared_bounds(const Kernel& expanded, const Slicing& slicing, const Ina
 void add_global_value(const Kernel& expanded, const std::string& value,
                       std::vector<RecipeStep>& steps);
 
+/// Shared memory for the values of rules, those that others call first.
+/// @param kernel  with the rules
+/// @throws InvalidInput  loopy.recipe_of.unknown_rule
+void add_shared_values(const Kernel& kernel, const Slicing& slicing,
+                       std::vector<RecipeStep>& steps);
+
 /// Rows that are kept, private copies of what is updated, queues, tiles and their pipelines.
 /// @param kernel   with the rules by which tiles are fetched
 /// @param reduced  the inames of all reductions

@@ -43,6 +43,14 @@ bool mentions_all(const std::vector<Expr>& exprs, const NameSet& names) {
   return std::includes(found.begin(), found.end(), names.begin(), names.end());
 }
 
+bool mentions_any(const std::vector<Expr>& exprs, const NameSet& names) {
+  return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& each) {
+    const NameSet found = free_names(each);
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return found.count(name) != 0; });
+  });
+}
+
 bool is_block_iname(const Kernel& kernel, const std::string& iname) {
   const InameTag tag = tag_of(kernel, iname);
   return tag.kind == AxisKind::block || tag.kind == AxisKind::block_auto;
@@ -125,7 +133,7 @@ class Stager {
     const auto& indices = source_.pattern.indices;
     return (indices.empty() ||
             std::equal(indices.begin(), indices.end(), found.begin(), found.end(), is_alike)) &&
-           mentions_all(found, sweep_);
+           (options_.any_sweep ? mentions_any(found, sweep_) : mentions_all(found, sweep_));
   }
 
   void find_accesses(UseReplacer& uses) {
@@ -164,9 +172,10 @@ class Stager {
           sweep_.empty()
               ? fmt::format("'{}' is not used{}{}: nothing would be replaced", source_.name, where,
                             source_.pattern.indices.empty() ? "" : " with such indices")
-              : fmt::format("no use of '{}'{} mentions all of {}: nothing would be "
+              : fmt::format("no use of '{}'{} mentions {} of {}: nothing would be "
                             "replaced",
-                            source_.name, where, fmt::join(sweep_, ", ")));
+                            source_.name, where, options_.any_sweep ? "any" : "all",
+                            fmt::join(sweep_, ", ")));
     }
   }
 
@@ -558,6 +567,7 @@ std::map<std::string, std::string> recorded_precompute_options(const PrecomputeO
   note("outer_inames", fmt::format("{}", fmt::join(options.outer_inames, ":")));
   note("vector_width", options.vector_width == 0 ? "" : std::to_string(options.vector_width));
   note("any_offset", options.any_offset ? "yes" : "");
+  note("any_sweep", options.any_sweep ? "yes" : "");
   note("within", options.within);
   switch (options.address_space) {
     case AddressSpace::private_:
@@ -689,6 +699,7 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
   }
   auto reason = why_not_arguments(kernel, sweep, options);
   reason = reason ? reason : why_not_slices(*found, source.pattern);
+  reason = options.any_sweep ? "any_sweep is for rules, not for arrays" : reason;
   if (reason) {
     throw InvalidInput("loopy.add_prefetch.not_possible", *reason);
   }

@@ -30,6 +30,9 @@ struct PrecomputeOptions {
   std::int64_t vector_width = 0;
   /// Reads at constant distances from those that are named are replaced as well: add_prefetch only.
   bool any_offset = false;
+  /// Calls that mention some of the swept inames are replaced as well, each for the values that its
+  /// own of them take: precompute only. The temporary has the values of all of them.
+  bool any_sweep = false;
   /// Statements whose uses are replaced, as match_instructions takes it; empty: all.
   std::string within{};
 };
@@ -43,10 +46,11 @@ struct PrecomputeOptions {
 ///     f_store[f_store_0] = a[16*io + f_store_0]*a[16*io + f_store_0]
 ///     out[16*io + ii] = f_store[ii]
 ///
-/// Calls that mention all swept inames are replaced, others stay, also where other rules call the
-/// rule. The arguments' footprint is a box around what the calls ask for; axes of length 1 are
-/// dropped. Values are 0 where the box goes beyond what the rule can read. The new statement is
-/// within the loops that the values depend on, and those that change what the rule reads.
+/// Calls that mention all swept inames are replaced, or, with PrecomputeOptions::any_sweep, some;
+/// others stay, also where other rules call the rule. The arguments' footprint is a box around what
+/// the calls ask for; axes of length 1 are dropped. Values are 0 where the box goes beyond what the
+/// rule can read. The new statement is within the loops that the values depend on, and those that
+/// change what the rule reads.
 /// @param rule   its name, or one of its calls, `f(16*io + ii, j)`: only calls with these arguments
 ///               are replaced; with `:` for an argument, any, and the inames of it are swept
 /// @param sweep  inames with a constant range, of statements or of reductions

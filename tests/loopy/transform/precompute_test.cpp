@@ -507,6 +507,28 @@ TEST(AddPrefetch, ReplacesReadsAtConstantDistances) {
                           "f", {"i"}, {.any_offset = true}));
 }
 
+// Two uses, each along other inames: one box has the values of both.
+TEST(Precompute, SweepsForEachUseTheInamesThatItMentions) {
+  const Kernel kernel = make_kernel("{[i, j, k]: 0 <= i, j, k < 4}",
+                                    "f(x, y) := a[x]*a[y]\n"
+                                    "b[i, j] = sum(k, f(k, j) + f(i, k)) + f(0, 1)",
+                                    {.arguments = "a: f32[4]; b: f32[4, 4]"});
+  EXPECT_ERROR("loopy.precompute.nothing_replaced", precompute(kernel, "f", {"i", "j", "k"}));
+  const Kernel both = precompute(kernel, "f", {"i", "j", "k"}, {.any_sweep = true});
+  EXPECT_NE(to_string(both).find(
+                "fill_f_store: f_store[f_store_0, f_store_1] = a[f_store_0]*a[f_store_1]"),
+            std::string::npos)
+      << to_string(both);
+  EXPECT_NE(to_string(both).find("= sum(k, f_store[k, j] + f_store[i, k]) + f(0, 1)"),
+            std::string::npos)
+      << to_string(both);
+  expect_recipe(kernel, both, "precompute(f, i:j:k, any_sweep=yes)\n");
+  EXPECT_ERROR("loopy.precompute.nothing_replaced",
+               precompute(kernel, "f", {}, {.any_sweep = true}));
+  EXPECT_ERROR("loopy.add_prefetch.not_possible",
+               add_prefetch(kernel, "a", {"i"}, {.any_sweep = true}));
+}
+
 TEST(Footprint, RefusesWhatIsNoBox) {
   const Kernel table =
       make_kernel("{[i, k]: 0 <= i, k < 8}", "out[i] = sum(k, a[t[k]])",

@@ -1,0 +1,57 @@
+// Steps of a slicing that store the values of rules.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/slice/rule_uses.h"
+#include "rtcg/loopy/slice/slicing_steps.h"
+
+namespace rtcg::loopy::detail {
+namespace {
+
+/// The loops within a block that an iname stands for once it is cut: without those on the grid and
+/// the one along which tiles of a reduction move.
+std::vector<std::string> loops_within_block(const Kernel& kernel, const Slicing& slicing,
+                                            const std::string& iname) {
+  const InameSlicing* sliced = find_sliced(slicing, iname);
+  if (sliced == nullptr || sliced->factors.size() == 1) {
+    const InameTag axis = sliced == nullptr ? tag_of(kernel, iname) : sliced->factors.front().axis;
+    return axis.kind == AxisKind::grid ? std::vector<std::string>() : std::vector{iname};
+  }
+  std::vector<std::string> loops;
+  for (std::size_t i = 0; i < sliced->factors.size(); ++i) {
+    const AxisKind kind = sliced->factors[i].axis.kind;
+    if (kind != AxisKind::grid && (i != 0 || kind != AxisKind::sequential)) {
+      loops.push_back(part_name(iname, i));
+    }
+  }
+  return loops;
+}
+
+}  // namespace
+
+void add_shared_values(const Kernel& kernel, const Slicing& slicing,
+                       std::vector<RecipeStep>& steps) {
+  for (const std::string& each : slicing.shared_values) {
+    if (find_rule(kernel, each) == nullptr) {
+      throw InvalidInput(
+          "loopy.recipe_of.unknown_rule",
+          fmt::format("'place {0} shared': kernel '{1}' has no rule '{0}'", each, kernel.name));
+    }
+  }
+  for (const std::string& rule : callees_first(kernel, slicing.shared_values)) {
+    std::vector<std::string> sweep;
+    for (const std::string& iname : inames_of_uses(kernel, rule)) {
+      for (std::string& loop : loops_within_block(kernel, slicing, iname)) {
+        sweep.push_back(std::move(loop));
+      }
+    }
+    steps.push_back(
+        {"precompute",
+         {rule, list_of(sweep)},
+         {{"any_sweep", "yes"}, {"address_space", "local"}, {"temporary_name", rule + "_values"}}});
+  }
+}
+
+}  // namespace rtcg::loopy::detail
