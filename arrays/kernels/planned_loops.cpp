@@ -23,19 +23,6 @@ bool has_vectors(const loopy::Slicing& slicing) {
   });
 }
 
-/// The slicing with blocks that look back along the loop, if it has three launches for that.
-std::optional<loopy::Slicing> with_look_back(loopy::Slicing slicing, const std::string& iname) {
-  const auto found =
-      std::find_if(slicing.inames.begin(), slicing.inames.end(), [&](const auto& each) {
-        return each.iname == iname && each.factors.front().axis.kind == loopy::AxisKind::grid;
-      });
-  if (found == slicing.inames.end() || !slicing.look_back.empty()) {
-    return std::nullopt;
-  }
-  slicing.look_back.push_back(iname);
-  return slicing;
-}
-
 using ExecutorPointer = std::shared_ptr<const loopy::Executor>;
 
 /// What has been planned, of all devices.
@@ -67,12 +54,8 @@ class LoopPlanner {
     const LoopWishes& wishes = std::get<4>(key_);
     const auto allows = [this](const loopy::Slicing& slicing) { return can_run(slicing); };
     const auto forms = [&](const loopy::Slicing& slicing) {
-      std::vector<loopy::Slicing> result = {slicing};
-      if (const auto looking_back = with_look_back(slicing, wishes.look_back)) {
-        result.insert(result.begin(), *looking_back);
-      }
-      std::erase_if(result, [&](const loopy::Slicing& each) { return !can_run(each); });
-      return result;
+      return can_run(slicing) ? std::vector<loopy::Slicing>{slicing}
+                              : std::vector<loopy::Slicing>();
     };
     if (trials_.takes_from_wisdom(loopy::Wisdom(wishes.wisdom_path), kernel_, device_, lengths,
                                   allows)) {

@@ -25,9 +25,6 @@ inline constexpr std::uint64_t vector_bytes = 16;
 
 struct LoopWishes {
   std::string wisdom_path{};
-  /// A loop of running values whose blocks look back on CUDA although that changes the order of the
-  /// operations from run to run; empty: none.
-  std::string look_back{};
   friend auto operator<=>(const LoopWishes&, const LoopWishes&) = default;
 };
 

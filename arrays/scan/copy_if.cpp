@@ -237,7 +237,7 @@ void run_selection(Selected what, const Expression& mask, const AnyArray* words,
   const AnyArray bytes = bytes_of(mask);
   arrays.emplace_back("mask", bytes);
   selection(what, selected.dtype(), count > INT32_MAX)
-      .run(current_stream(bytes.stream()), arrays, count, true);
+      .run(current_stream(bytes.stream()), arrays, count);
 }
 
 CountedElements places_in(const AnyArray& mask) {

@@ -70,10 +70,6 @@ Scan scan_of(ScanOp op, const Expression& a, const CumulativeOptions& options) {
              : std::move(scan);
 }
 
-detail::LoopWishes wishes_of(const Scan& scan, const CumulativeOptions& options) {
-  return {options.wisdom_path, options.is_reproducible ? "" : fmt::format("i{}", scan.form.axis)};
-}
-
 struct ReadyScans {
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_ptr<const detail::ReadyLoops>> made;
@@ -118,7 +114,6 @@ std::pair<Scan, LoopExpression> with_loops(Scan scan) {
 
 void run(const Scan& scan, const AnyArray& out, const CumulativeOptions& options) {
   std::string key = scan.key();
-  key += options.is_reproducible ? '1' : '0';
   key += options.wisdom_path;
   ReadyScans& scans = ReadyScans::instance();
   if (const auto ready = scans.find(key)) {
@@ -127,7 +122,7 @@ void run(const Scan& scan, const AnyArray& out, const CumulativeOptions& options
   }
   const auto [made, loops] = with_loops(scan);
   const auto ready = std::make_shared<const detail::ReadyLoops>(
-      loops, out, made.operands, made.stream, wishes_of(made, options));
+      loops, out, made.operands, made.stream, detail::LoopWishes{options.wisdom_path});
   ready->run(made.stream, made.operands, out);
   if (made.root == scan.root) {
     scans.add(key, ready);
@@ -163,7 +158,8 @@ LoopExpression cumulative_as_loop_kernel(ScanOp op, const Expression& a,
 LoopPlan plan_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options) {
   const auto [scan, loops] = with_loops(scan_of(op, a, options));
   const AnyArray out(loops.results[0].dtype, loops.results[0].shape, scan.stream);
-  return detail::ReadyLoops(loops, out, scan.operands, scan.stream, wishes_of(scan, options))
+  return detail::ReadyLoops(loops, out, scan.operands, scan.stream,
+                            detail::LoopWishes{options.wisdom_path})
       .plan();
 }
 

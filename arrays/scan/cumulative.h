@@ -26,10 +26,6 @@ struct CumulativeOptions {
   bool is_reverse = false;
   /// The type of a sum or product, and in which it is computed; by default that of sum_type().
   std::optional<DType> dtype{};
-  /// The same bits each time. Otherwise blocks of a CUDA device that share a row of floating-point
-  /// sums or products look back: one launch instead of three and two thirds of the traffic, but the
-  /// last bits differ from run to run.
-  bool is_reproducible = true;
   std::string wisdom_path{};  ///< as of loopy::Wisdom
 };
 /// `cumulative_sum(x, along(0))`

@@ -169,10 +169,8 @@ CountedPairs runs_of(OfRuns what, const AnyArray& keys, const AnyArray* values,
     arrays.emplace_back("value", *values);
     arrays.emplace_back("later_value", later(*values));
   }
-  const bool is_rounded =
-      is_floating(combined.dtype) && (combined.op == ScanOp::sum || combined.op == ScanOp::product);
   call_for_runs(what, compared.dtype(), combined, keys.count() > INT32_MAX)
-      .run(stream, arrays, keys.count(), !(what == OfRuns::totals && is_rounded));
+      .run(stream, arrays, keys.count());
   return {chosen, results, found};
 }
 

@@ -235,11 +235,11 @@ loopy::Kernel selecting_tiles_kernel(const SelectionForm& form, const loopy::Ker
 }
 
 void SelectingCall::run(runtime::StreamRef stream,
-                        const std::vector<std::pair<std::string, AnyArray>>& arrays, std::int64_t n,
-                        bool gives_same_bits) const {
+                        const std::vector<std::pair<std::string, AnyArray>>& arrays,
+                        std::int64_t n) const {
   const runtime::Device device = stream.device();
   const bool is_cuda = device.info().id.kind == runtime::BackendKind::cuda;
-  if (form_.is_long || !is_cuda || !gives_same_bits) {
+  if (form_.is_long || !is_cuda) {
     planned_.run(stream, arrays, {{"n", n}});
     return;
   }

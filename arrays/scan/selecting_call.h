@@ -70,11 +70,9 @@ class SelectingCall {
   explicit SelectingCall(SelectionForm form)
       : form_(std::move(form)), planned_(selecting_kernel(form_), LoopWishes{}) {}
 
-  /// @param arrays          contiguous, by their names; `count` is one of them
-  /// @param gives_same_bits whether totals are the same in any order of operations; others are
-  ///        computed in one order, by three launches
+  /// @param arrays  contiguous, by their names; `count` is one of them
   void run(runtime::StreamRef stream, const std::vector<std::pair<std::string, AnyArray>>& arrays,
-           std::int64_t n, bool gives_same_bits) const;
+           std::int64_t n) const;
 
  private:
   SelectionForm form_;

@@ -134,12 +134,6 @@ void measure_running_sum(const Stream& stream, DType dtype, std::int64_t count, 
   std::optional<AnyArray> result;
   std::vector<Rival> rivals = {
       {"rtcg arrays", false, [&] { result = arrays::cumulative_sum(x, {.dtype = dtype}); }}};
-  if (dtype != DType::i32) {
-    rivals.push_back({"rtcg arrays, any order", false, [&] {
-                        result =
-                            arrays::cumulative_sum(x, {.dtype = dtype, .is_reproducible = false});
-                      }});
-  }
   std::unique_ptr<CubScan> peer;
   if (has_array_peers()) {
     const ScanNumber number = dtype == DType::i32   ? ScanNumber::i32

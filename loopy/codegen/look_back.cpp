@@ -98,25 +98,42 @@ class LookBackCode {
     // tiles_in_order() has declared it
     const cgen::Expr drawn = cgen::variable(target_name(look_back_.drawn), cgen::u64);
     launch_ = body.add_constant(cgen::u32, variables_.new_name("launch"),
-                                cgen::cast(cgen::u32, drawn >> i32(32)) << i32(2));
+                                cgen::cast(cgen::u32, drawn >> i32(32)) + u32(1));
     assign_all(body, &Value::before, &Value::neutral);
+    const auto place_in = [&](int tiles) { return tile & i32(tiles - 1); };
+    const auto first_of = [&](int tiles) { return tile & i32(-tiles); };
+    const auto ends = [&](int tiles) { return cgen::equal(place_in(tiles), i32(tiles - 1)); };
+
     BlockBuilder own;
     assign_all(own, &Value::found, &Value::total);
-    publish(own, tile, cgen::select(cgen::equal(tile, i32(0)), u32(2), u32(1)));
-    body << cgen::if_(cgen::equal(lane, i32(0)), own);
-    BlockBuilder back;
-    look_back(back, tile, lane);
+    publish(own, tile);
+    body << cgen::if_(cgen::equal(lane, i32(0)) && !ends(group), own);
+    BlockBuilder tiles;
+    add_earlier(tiles, lane < place_in(group), first_of(group) + lane);
+    body << cgen::if_(place_in(group) > i32(0), tiles);
+    BlockBuilder whole;
+    assign_all(whole, &Value::found, &Value::before_and_total);
+    publish(whole, tile);
+    body << cgen::if_(cgen::equal(lane, i32(0)) && ends(group) && !ends(group_of_groups), whole);
+    BlockBuilder groups;
+    add_earlier(groups, lane < place_in(group_of_groups) / i32(group),
+                first_of(group_of_groups) + lane * i32(group) + i32(group - 1));
+    body << cgen::if_(place_in(group_of_groups) >= i32(group), groups);
+    BlockBuilder rest;
+    add_published(rest, first_of(group_of_groups) - i32(1));
+    body << cgen::if_(tile >= i32(group_of_groups), rest);
     BlockBuilder all;
     assign_all(all, &Value::found, &Value::before_and_total);
-    publish(all, tile, u32(2));
-    back << cgen::if_(cgen::equal(lane, i32(0)), all);
-    body << cgen::if_(tile > i32(0), back);
+    publish(all, tile);
+    body << cgen::if_(cgen::equal(lane, i32(0)) && ends(group_of_groups), all);
     return cgen::if_(lane < i32(warp_size), body);
   }
 
  private:
   using Value = LookBack::Value;
   using Part = Expr Value::*;
+  static constexpr int group = warp_size;  // tiles that the lanes of a warp read at once
+  static constexpr int group_of_groups = group * group;
 
   [[nodiscard]] cgen::Expr lowered(const Expr& expr, const cgen::Type& type) const {
     return lower_expr(scope_, expr, type);
@@ -166,10 +183,10 @@ class LookBackCode {
     return published_[word == 0 ? first : first + i32(static_cast<int>(word))];
   }
 
-  void publish(BlockBuilder& body, const cgen::Expr& tile, const cgen::Expr& status) const {
+  void publish(BlockBuilder& body, const cgen::Expr& tile) const {
     const Exprs words = found_words();
     for (std::size_t i = 0; i < words.size(); ++i) {
-      body << cgen::assign(word_at(tile, i), (cgen::cast(cgen::u64, launch_ + status) << i32(32)) |
+      body << cgen::assign(word_at(tile, i), (cgen::cast(cgen::u64, launch_) << i32(32)) |
                                                  cgen::cast(cgen::u64, words[i]));
     }
   }
@@ -184,21 +201,17 @@ class LookBackCode {
     return result;
   }
 
-  /// `found` of what another tile has published, and the status.
-  void wait_for(BlockBuilder& body, const cgen::Expr& other, const cgen::Expr& status) const {
+  /// `found` of what another tile publishes.
+  void wait_for(BlockBuilder& body, const cgen::Expr& other) const {
     const Exprs packed = declared(body, "packed", cgen::u64);
     BlockBuilder loads;
+    Exprs words;
+    cgen::Expr is_open = 0;
     for (std::size_t i = 0; i < words_; ++i) {
       loads << cgen::assign(packed[i], word_at(other, i));
-    }
-    const auto status_of = [&](const cgen::Expr& word) {
-      return cgen::cast(cgen::u32, word >> i32(32)) - launch_;
-    };
-    loads << cgen::assign(status, status_of(packed.front()));
-    cgen::Expr is_open = cgen::not_equal(status, u32(1)) && cgen::not_equal(status, u32(2));
-    Exprs words = {cgen::cast(cgen::u32, packed.front())};
-    for (std::size_t i = 1; i < words_; ++i) {
-      is_open = is_open || cgen::not_equal(status_of(packed[i]), status);
+      const cgen::Expr is_old =
+          cgen::not_equal(cgen::cast(cgen::u32, packed[i] >> i32(32)), launch_);
+      is_open = i == 0 ? is_old : is_open || is_old;
       words.push_back(cgen::cast(cgen::u32, packed[i]));
     }
     body << cgen::do_while_(loads, is_open);
@@ -225,33 +238,20 @@ class LookBackCode {
     body << step.block();
   }
 
-  void look_back(BlockBuilder& body, const cgen::Expr& tile, const cgen::Expr& lane) const {
-    const cgen::Type index = scope_.index_type;
-    BlockBuilder round;
-    const std::string nearest_name = variables_.new_name("nearest");
-    const cgen::Expr nearest = body.add(cgen::declare(index, nearest_name, tile - i32(1)));
-    const cgen::Expr other = round.add_constant(index, variables_.new_name("other"),
-                                                nearest - i32(warp_size - 1) + lane);
-    const cgen::Expr status =
-        round.add(cgen::declare(cgen::u32, variables_.new_name("status"), u32(2)));
-    assign_all(round, &Value::found, &Value::neutral);
+  /// Puts what the lanes' tiles publish before `before`, in the order of the lanes.
+  void add_earlier(BlockBuilder& body, const cgen::Expr& has_tile, const cgen::Expr& other) const {
+    assign_all(body, &Value::found, &Value::neutral);
     BlockBuilder wait;
-    wait_for(wait, other, status);
-    round << cgen::if_(other >= i32(0), wait);
-    const cgen::Expr ends =
-        round.add_constant(cgen::u32, variables_.new_name("ends"),
-                           cgen::call(Intrinsic::warp_ballot, {cgen::equal(status, u32(2))}));
-    // tiles before the nearest one that has published all are in its value
-    const cgen::Expr nearest_end =
-        i32(warp_size - 1) - cgen::call(Intrinsic::count_leading_zeros, {ends});
-    BlockBuilder cleared;
-    assign_all(cleared, &Value::found, &Value::neutral);
-    round << cgen::if_(cgen::not_equal(ends, u32(0)) && lane < nearest_end, cleared);
-    combine_lanes(round);
-    assign_combined(round, &Value::before, &Value::found_and_before);
-    round << cgen::if_(cgen::not_equal(ends, u32(0)), {cgen::break_()});
-    round << cgen::subtract_assign(nearest, i32(warp_size));
-    body << cgen::while_(cgen::literal(true), round);
+    wait_for(wait, wait.add_constant(scope_.index_type, variables_.new_name("other"), other));
+    body << cgen::if_(has_tile, wait);
+    combine_lanes(body);
+    assign_combined(body, &Value::before, &Value::found_and_before);
+  }
+
+  /// Puts what one tile publishes before `before`.
+  void add_published(BlockBuilder& body, const cgen::Expr& other) const {
+    wait_for(body, body.add_constant(scope_.index_type, variables_.new_name("other"), other));
+    assign_combined(body, &Value::before, &Value::found_and_before);
   }
 
   KernelVariables& variables_;

@@ -28,7 +28,6 @@ struct ScanProblem {
   std::vector<SlicedLoop> rows{};  ///< the others, longest first
   std::size_t neighbours = 0;      ///< the row loop along which neighbours are read
   bool is_along_rows = true;       ///< whether neighbours are read along the loop of the scan
-  bool is_exact = true;            ///< whether any order of the operations gives the same
   std::int64_t most_width = 1;     ///< elements of the widest type in 16 bytes
   double points = 1;
   double read_bytes = 0;   ///< at each point
@@ -136,14 +135,8 @@ class ScanReader {
         }
       }
     }
-    const std::vector<cgen::Type> types = types_of_targets(kernel_, scan);
-    for (const cgen::Type& type : types) {
-      const auto kind = cgen::scalar_kind(type);
-      problem_.is_exact =
-          problem_.is_exact && kind && (cgen::is_integral(*kind) || is_choice(reduction.operation));
-    }
     scanned_.insert(reduction.inames.front());
-    values_ += static_cast<double>(types.size());
+    values_ += static_cast<double>(types_of_targets(kernel_, scan).size());
     return true;
   }
 
@@ -269,10 +262,9 @@ Slicing scan_slicing(const ScanProblem& problem, const ScanChoice& choice) {
 // What scans cost on GPUs: estimates.
 constexpr double scan_block_clocks = 2500;  // waiting for the first values, and barriers
 constexpr double look_back_clocks = 1500;   // until the blocks before have published
-/// Between tiles that pass on what has come before: a warp reads what 32 have published at once,
-/// which takes as long as a load from the second-level cache and a scan of lanes. 65536 tiles of
-/// 1024 integers take 457 us on an H100.
-constexpr double look_back_clocks_of_tile = 380.0 / 32;
+/// Between tiles that pass on what has come before: one in 1024 waits for the one before it, which
+/// takes as long as a load from the second-level cache and a scan of lanes.
+constexpr double look_back_clocks_of_tile = 2000.0 / 1024;
 constexpr double clocks_of_access = 2;    // instructions of a warp for a load or store
 constexpr double clocks_of_exchange = 3;  // instructions of a warp for each shuffle of a scan
 constexpr double spread_of_run = 0.12;    // lines that a thread's run of vectors touches twice
@@ -388,8 +380,7 @@ class ScanEnumerator {
                                 ScanForm::look_back, ScanForm::threads_of_rows}) {
       const bool is_of_threads = form == ScanForm::threads_of_rows;
       if ((is_of_threads && problem_.rows.empty()) ||
-          (form == ScanForm::look_back &&
-           (is_cpu || !problem_.is_exact || !constraints_.machine.has_device_fences)) ||
+          (form == ScanForm::look_back && (is_cpu || !constraints_.machine.has_device_fences)) ||
           (is_cpu && form == ScanForm::blocks_of_rows)) {
         continue;
       }

@@ -9,11 +9,9 @@ namespace rtcg::loopy {
 /// How a block gets the value of the blocks before it.
 enum class GridScan {
   three_launches,  ///< the order of the operations is the same each time
-  /// In one launch, on targets with warp shuffles and fences of the device (CUDA): each block scans
-  /// its elements, publishes their value and reads what the blocks before it have published, as far
-  /// back as necessary. The distance differs from run to run, and with it the order of the
-  /// operations and the last bits of floating-point sums and products. Other targets run three
-  /// launches.
+  /// In one launch, on targets with warp shuffles (CUDA): each block scans its elements, publishes
+  /// a value and reads what blocks before it have published, in three steps at most. The order of
+  /// the operations is the same each time. Other targets run three launches.
   look_back,
 };
 

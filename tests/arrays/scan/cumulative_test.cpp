@@ -239,12 +239,6 @@ TEST(Cumulative, GivesTheSameBitsEachTime) {
   });
 }
 
-TEST(Cumulative, MayGiveUpReproducibleBits) {
-  on_every_device([] {
-    check_sums<double>(70000, {.is_reproducible = false});  // whole numbers: no order counts
-  });
-}
-
 TEST(Cumulative, IsOneKernelWithoutWaiting) {
   testing::on_every_watched_device([](testing::WatchedBackend& watched) {
     const runtime::Stream stream{runtime::Device(watched)};

@@ -138,6 +138,16 @@ TEST(GridScansThatLookBack, TakeTuplesRulesAndRows) {
                          {{"n", 300}});
 }
 
+// 1024 blocks are a group of groups
+TEST(GridScansThatLookBack, PassOnWhatManyBlocksHave) {
+  const Kernel maps = grid_scans(running,
+                                 "after(a, b, c, d) := make_tuple(c*a, c*b + d)  {neutral=1:0}\n"
+                                 "u[i], v[i] = scan(after, j, a[j], b[j])",
+                                 "a, b, u, v: i32[n]; n: i32");
+  constexpr int block = 32;
+  expect_same_everywhere(looking_back(maps, 1), maps, {{"n", 1057 * block + 3}});
+}
+
 TEST(GridScansThatLookBack, AreRefusedForOtherBlocks) {
   const Kernel kernel = grid_scans(running, "s[i] = scan(sum, j, a[j])", "a, s: i32[n]; n: i32");
   const auto look_back = [](const Kernel& described, const std::string& recipe) {
