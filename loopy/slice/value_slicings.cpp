@@ -351,7 +351,7 @@ double values_of(const KeptValue& value, const ValueChoice& choice) {
 std::int64_t shared_bytes_of(const ValueProblem& problem, const ValueChoice& choice) {
   double bytes = 0;
   for (const KeptValue& each : problem.sets[choice.set].values) {
-    bytes += round_up(static_cast<std::int64_t>(values_of(each, choice) * each.element_bytes), 16);
+    bytes += 16 * std::ceil(values_of(each, choice) * each.element_bytes / 16);
   }
   return static_cast<std::int64_t>(bytes);
 }
@@ -441,19 +441,12 @@ class ValueCost {
 
   /// Items of a thread that an expression is different for.
   [[nodiscard]] double lanes_of(const Expr& expr, const ValueChoice& choice) const {
+    const NameSet names = free_names(expr);
     double lanes = 1;
-    for_each_free_name_once(expr, [&](const std::string& name) {
-      for (std::size_t i = 0; i < problem_.loops.size(); ++i) {
-        lanes *= problem_.loops[i].loop.iname == name ? choice.items[i] : 1;
-      }
-    });
-    return lanes;
-  }
-  template <class Visit>
-  static void for_each_free_name_once(const Expr& expr, const Visit& visit) {
-    for (const std::string& each : free_names(expr)) {
-      visit(each);
+    for (std::size_t i = 0; i < problem_.loops.size(); ++i) {
+      lanes *= names.count(problem_.loops[i].loop.iname) != 0 ? choice.items[i] : 1;
     }
+    return lanes;
   }
 
   /// @param steps  times that it is computed, by the sums around it and for each item
