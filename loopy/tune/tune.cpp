@@ -18,6 +18,7 @@
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/tune/device_runner.h"
 #include "rtcg/loopy/tune/run_search.h"
+#include "rtcg/loopy/tune/small_check.h"
 #include "rtcg/loopy/tune/stopwatch.h"
 
 namespace rtcg::loopy {
@@ -308,16 +309,6 @@ double plain_seconds(const Kernel& kernel, const Slicing& plain, const runtime::
          count_launches(kernel) * seconds_of_launch;
 }
 
-/// Sizes for which a description is interpreted as a whole: with the same remainders of tiles.
-IntegerValues small_sizes(const IntegerValues& sizes) {
-  constexpr std::int64_t most = 32;
-  IntegerValues small = sizes;
-  for (auto& [name, value] : small) {
-    value = value > 2 * most ? most + value % most : value;
-  }
-  return small;
-}
-
 /// What is made before a search; the thread that makes it may be left.
 struct Prepared {
   Kernel described;
@@ -354,15 +345,9 @@ struct Prepared {
   }
   [[nodiscard]] std::function<std::string(const Slicing&)> small_check(
       const runtime::Device& device) const {
-    return [described = described, sizes = small_sizes(options.constraints.parameters), device,
-            seed = options.seed](const Slicing& slicing) -> std::string {
-      const ComparisonReport report =
-          compare_with_reference(tuned_kernel(described, sizes, slicing),
-                                 with_sizes(described, sizes), sizes, device, {.seed = seed});
-      return report.is_equal
-                 ? ""
-                 : fmt::format("wrong for small sizes: {}[{}] is {}, not {}", report.worst.array,
-                               report.worst.index, report.worst.left, report.worst.right);
+    return [described = described, sizes = options.constraints.parameters, device,
+            seed = options.seed](const Slicing& slicing) {
+      return wrong_at_small_sizes(described, sizes, device, slicing, seed);
     };
   }
 };
