@@ -177,7 +177,8 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
       }
     }
   };
-  distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::peer); });
+  distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::peer); },
+                         {.waiting = distributed::Waiting::devices});
   if (devices.size() > 1) {
     distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::hosts); },
                            {.waiting = distributed::Waiting::hosts});
@@ -409,7 +410,8 @@ void measure_scaling_calls(Device /*device*/, Report& report) {
     if (devices.size() > 1) {
       std::printf("peer access between the first two: %s\n",
                   runtime::can_access_peer(devices[0], devices[1]) ? "yes" : "no");
-      distributed::run_ranks(devices, [&](const Group& group) { measure_calls(group, report); });
+      distributed::run_ranks(devices, [&](const Group& group) { measure_calls(group, report); },
+                             {.waiting = distributed::Waiting::devices});
       distributed::run_ranks(
           devices,
           [&](const Group& group) { measure_all_reduce(group, nullptr, nullptr, "hosts", report); },

@@ -11,14 +11,17 @@ namespace rtcg::distributed {
 
 /// Who waits for the messages of Rounds, as steps of dg and sums of few numbers use them.
 enum class Waiting {
-  devices,  ///< where each rank has a device of its own that reaches those of the others: default
-  hosts,    ///< always
+  hosts,
+  /// Where each rank has a device of its own that reaches those of the others; hosts elsewhere. A
+  /// rank must not do what waits for all GPUs while another one waits for its message: allocate or
+  /// free memory, compile or load kernels. Steps of dg and all_reduce do not, once they have run.
+  devices,
 };
 
 struct GroupOptions {
   /// How long a rank waits for another one until its call fails.
   double timeout_seconds = 60;
-  Waiting waiting = Waiting::devices;
+  Waiting waiting = Waiting::hosts;
 };
 
 /// Runs `work` on one thread for each rank, and returns when all have ended. Rank i has device i;

@@ -59,6 +59,14 @@ inline const std::vector<DeviceSet>& device_sets() {
   return sets;
 }
 
+/// With which ranks on devices of the processor that are apart wait on these.
+inline GroupOptions options_on(const std::vector<runtime::Device>& devices) {
+  const bool is_apart = devices.size() > 1 &&
+                        devices[0].info().id.kind == runtime::BackendKind::host &&
+                        !(devices[0] == devices[1]);
+  return {.waiting = is_apart ? Waiting::devices : Waiting::hosts};
+}
+
 /// Devices on the processor that are different ones to the ranks, as GPUs are. They live as long as
 /// the process.
 inline std::vector<runtime::Device> host_devices_apart(int ranks) {

@@ -103,7 +103,9 @@ void expect_same_bits(const Case& each, int order, const DeviceSet& set, int ran
   };
   // by turns: whether hosts exchange the traces, or devices wait for them
   const bool is_apart = set.devices == hosts(1) && ranks % 2 == 1;
-  run_ranks(is_apart ? distributed::testing::host_devices_apart(ranks) : set.of_ranks(ranks), work);
+  const std::vector<Device> devices =
+      is_apart ? distributed::testing::host_devices_apart(ranks) : set.of_ranks(ranks);
+  run_ranks(devices, work, distributed::testing::options_on(devices));
 }
 
 constexpr Strategy strategies[] = {Strategy::fused, Strategy::two_kernels, Strategy::split};
@@ -273,44 +275,47 @@ TEST(Distribute, ReplaysStepsWithTheBitsOfSingleStages) {
     for (const bool is_split : {false, true}) {
       for (const int stage_count : {3, 2}) {
         const std::vector<detail::Stage> stages(three.begin(), three.begin() + stage_count);
-        run_ranks(devices, [&](const Group& group) {
-          const auto on = distribute(mesh, 2, group);
-          std::optional<detail::FusedShape> fused;
-          if (!is_split) {
-            fused = detail::default_fused_shape(
-                detail::shape_of(detail::evaluators_of(each.system, on->mesh), *on), cgen::f64,
-                group.device().info());
-          }
-          const auto runner = [&] {
-            return std::make_unique<detail::StageRunner>(
-                each.system, *on, detail::with_materials_of_ghosts(each.data, *on), group.device(),
-                cgen::f64, fused);
-          };
-          const auto at_once = runner();
-          const auto singly = runner();
-          at_once->write_test_state();
-          const std::vector<std::byte> start = at_once->read_state();
-          at_once->write_state(start);
-          singly->write_state(start);
-          for (int step = 0; step < 12; ++step) {
-            if (step == 7) {
-              at_once->stage(0, 0.2, 1e-4, 0);
-              singly->stage(0, 0.2, 1e-4, 0);
-            }
-            if (step == 9) {
-              at_once->right_hand_side(0);
-              singly->right_hand_side(0);
-            }
-            at_once->step(stages, 1e-4);
-            for (const detail::Stage& stage : stages) {
-              singly->stage(stage.a, stage.b, 1e-4, stage.time);
-            }
-          }
-          EXPECT_EQ(at_once->replayed_steps(), 10);  // not the first, nor that after a whole halo
-          EXPECT_EQ(singly->replayed_steps(), 0);
-          EXPECT_EQ(at_once->read_state(), singly->read_state());
-          EXPECT_EQ(at_once->read_residual(), singly->read_residual());
-        });
+        run_ranks(devices,
+                  [&](const Group& group) {
+                    const auto on = distribute(mesh, 2, group);
+                    std::optional<detail::FusedShape> fused;
+                    if (!is_split) {
+                      fused = detail::default_fused_shape(
+                          detail::shape_of(detail::evaluators_of(each.system, on->mesh), *on),
+                          cgen::f64, group.device().info());
+                    }
+                    const auto runner = [&] {
+                      return std::make_unique<detail::StageRunner>(
+                          each.system, *on, detail::with_materials_of_ghosts(each.data, *on),
+                          group.device(), cgen::f64, fused);
+                    };
+                    const auto at_once = runner();
+                    const auto singly = runner();
+                    at_once->write_test_state();
+                    const std::vector<std::byte> start = at_once->read_state();
+                    at_once->write_state(start);
+                    singly->write_state(start);
+                    for (int step = 0; step < 12; ++step) {
+                      if (step == 7) {
+                        at_once->stage(0, 0.2, 1e-4, 0);
+                        singly->stage(0, 0.2, 1e-4, 0);
+                      }
+                      if (step == 9) {
+                        at_once->right_hand_side(0);
+                        singly->right_hand_side(0);
+                      }
+                      at_once->step(stages, 1e-4);
+                      for (const detail::Stage& stage : stages) {
+                        singly->stage(stage.a, stage.b, 1e-4, stage.time);
+                      }
+                    }
+                    EXPECT_EQ(at_once->replayed_steps(),
+                              10);  // not the first, nor that after a whole halo
+                    EXPECT_EQ(singly->replayed_steps(), 0);
+                    EXPECT_EQ(at_once->read_state(), singly->read_state());
+                    EXPECT_EQ(at_once->read_residual(), singly->read_residual());
+                  },
+                  {.waiting = distributed::Waiting::devices});
       }
     }
   }

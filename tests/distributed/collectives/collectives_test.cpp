@@ -89,8 +89,9 @@ TEST(Collectives, ReduceInOneLaunchLikeThis) {
           detail::reduction_in_one_launch(detail::NumberKind::f32, Operation::sum, 2, false),
           cgen::Dialect::cuda)
           .text;
-  EXPECT_EQ(text,
-            R"(extern "C" __global__ void reduce_in_one_launch(int count, unsigned int bit, float *values,
+  EXPECT_EQ(
+      text,
+      R"(extern "C" __global__ void reduce_in_one_launch(int count, unsigned int bit, float *values,
     float *to_0, volatile unsigned int *flag_to_0, volatile unsigned int *flag_from_0,
     volatile float *of_rank_0, volatile float *of_rank_1) {
   for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) {
@@ -123,19 +124,21 @@ TEST(Collectives, ReduceAgainAndAgain) {
     of_ranks.push_back(testing::judged_of(runtime::BackendKind::cuda));
   }
   for (const std::vector<Device>& devices : of_ranks) {
-    run_ranks(devices, [&](const Group& group) {
-      const runtime::Stream first(group.device());
-      const runtime::Stream second(group.device());
-      const Buffer<double> value(group.device(), std::vector<double>{1.0 + group.rank()});
-      double expected = group.size() * (group.size() + 1) / 2;
-      for (int i = 0; i < 20; ++i) {
-        const runtime::Stream& stream = i % 3 == 0 ? first : second;
-        stream.wait((i % 3 == 0 ? second : first).record());
-        all_reduce(group, stream, value, Operation::sum);
-        expected *= i == 0 ? 1 : group.size();
-      }
-      EXPECT_EQ(value.to_vector(second), std::vector<double>{expected});
-    });
+    run_ranks(devices,
+              [&](const Group& group) {
+                const runtime::Stream first(group.device());
+                const runtime::Stream second(group.device());
+                const Buffer<double> value(group.device(), std::vector<double>{1.0 + group.rank()});
+                double expected = group.size() * (group.size() + 1) / 2;
+                for (int i = 0; i < 20; ++i) {
+                  const runtime::Stream& stream = i % 3 == 0 ? first : second;
+                  stream.wait((i % 3 == 0 ? second : first).record());
+                  all_reduce(group, stream, value, Operation::sum);
+                  expected *= i == 0 ? 1 : group.size();
+                }
+                EXPECT_EQ(value.to_vector(second), std::vector<double>{expected});
+              },
+              {.waiting = Waiting::devices});
   }
 }
 

@@ -48,81 +48,87 @@ std::vector<int> message(int from, int to, int round, std::size_t count) {
 // Different lengths to each partner, and more rounds than there are slots; the hosts run ahead.
 TEST(Rounds, CarryAMessageToEachPartnerInEachRound) {
   for (const std::vector<Device>& devices : able_devices(4)) {
-    run_ranks(devices, [](const Group& group) {
-      const auto count = [](int from, int to) {
-        return static_cast<std::size_t>(3 + 70 * from + 7 * to);
-      };
-      std::vector<Partner> partners = all_others(group, 0);
-      for (Partner& each : partners) {
-        each.sent_bytes = sizeof(int) * count(group.rank(), each.rank);
-        each.received_bytes = sizeof(int) * count(each.rank, group.rank());
-      }
-      const Stream stream(group.device());
-      std::optional<Rounds> rounds = open_rounds(group, partners, "test");
-      ASSERT_TRUE(rounds);
-      ASSERT_EQ(rounds->partners(), partners.size());
-      constexpr int round_count = 9;
-      std::vector<Buffer<int>> sent;
-      std::vector<Buffer<int>> received;
-      for (int round = 0; round < round_count; ++round) {
-        for (const Partner& each : partners) {
-          sent.emplace_back(group.device(), message(group.rank(), each.rank, round,
-                                                    count(group.rank(), each.rank)));
-          received.emplace_back(group.device(), count(each.rank, group.rank()));
-        }
-      }
-      const std::uint64_t before = group.traffic().messages;
-      for (std::size_t round = 0; round < round_count; ++round) {
-        for (std::size_t i = 0; i < partners.size(); ++i) {
-          runtime::copy_on_device(stream,
-                                  sent[round * partners.size() + i].ref().as<const std::byte>(),
-                                  rounds->outgoing(i));
-        }
-        rounds->send(stream);
-        rounds->receive(stream);
-        for (std::size_t i = 0; i < partners.size(); ++i) {
-          runtime::copy_on_device(stream, rounds->incoming(i),
-                                  received[round * partners.size() + i].ref().as<std::byte>());
-        }
-      }
-      for (int round = 0; round < round_count; ++round) {
-        for (std::size_t i = 0; i < partners.size(); ++i) {
-          const int from = partners[i].rank;
-          EXPECT_EQ(
-              received[static_cast<std::size_t>(round) * partners.size() + i].to_vector(stream),
-              message(from, group.rank(), round, count(from, group.rank())));
-        }
-      }
-      EXPECT_EQ(group.traffic().messages - before, round_count * partners.size());
-    });
+    run_ranks(
+        devices,
+        [](const Group& group) {
+          const auto count = [](int from, int to) {
+            return static_cast<std::size_t>(3 + 70 * from + 7 * to);
+          };
+          std::vector<Partner> partners = all_others(group, 0);
+          for (Partner& each : partners) {
+            each.sent_bytes = sizeof(int) * count(group.rank(), each.rank);
+            each.received_bytes = sizeof(int) * count(each.rank, group.rank());
+          }
+          const Stream stream(group.device());
+          std::optional<Rounds> rounds = open_rounds(group, partners, "test");
+          ASSERT_TRUE(rounds);
+          ASSERT_EQ(rounds->partners(), partners.size());
+          constexpr int round_count = 9;
+          std::vector<Buffer<int>> sent;
+          std::vector<Buffer<int>> received;
+          for (int round = 0; round < round_count; ++round) {
+            for (const Partner& each : partners) {
+              sent.emplace_back(group.device(), message(group.rank(), each.rank, round,
+                                                        count(group.rank(), each.rank)));
+              received.emplace_back(group.device(), count(each.rank, group.rank()));
+            }
+          }
+          const std::uint64_t before = group.traffic().messages;
+          for (std::size_t round = 0; round < round_count; ++round) {
+            for (std::size_t i = 0; i < partners.size(); ++i) {
+              runtime::copy_on_device(stream,
+                                      sent[round * partners.size() + i].ref().as<const std::byte>(),
+                                      rounds->outgoing(i));
+            }
+            rounds->send(stream);
+            rounds->receive(stream);
+            for (std::size_t i = 0; i < partners.size(); ++i) {
+              runtime::copy_on_device(stream, rounds->incoming(i),
+                                      received[round * partners.size() + i].ref().as<std::byte>());
+            }
+          }
+          for (int round = 0; round < round_count; ++round) {
+            for (std::size_t i = 0; i < partners.size(); ++i) {
+              const int from = partners[i].rank;
+              EXPECT_EQ(
+                  received[static_cast<std::size_t>(round) * partners.size() + i].to_vector(stream),
+                  message(from, group.rank(), round, count(from, group.rank())));
+            }
+          }
+          EXPECT_EQ(group.traffic().messages - before, round_count * partners.size());
+        },
+        {.waiting = Waiting::devices});
   }
 }
 
 // Of rounds that are open at once each pair has its own, in the order in which they were opened.
 TEST(Rounds, AreApartFromOthersOfTheSameRanks) {
-  run_ranks(host_devices_apart(2), [](const Group& group) {
-    const Stream stream(group.device());
-    const std::vector<Partner> partners = all_others(group, sizeof(int));
-    std::vector<Rounds> all;
-    for (int i = 0; i < 3; ++i) {
-      all.push_back(*open_rounds(group, partners, "test"));
-    }
-    std::vector<int> found;
-    for (int i = 0; i < 3; ++i) {
-      const Buffer<int> mine(group.device(), std::vector<int>{10 * i + group.rank()});
-      runtime::copy_on_device(stream, mine.ref().as<const std::byte>(), all[i].outgoing(0));
-      all[i].send(stream);
-      stream.synchronize();
-    }
-    for (int i = 2; i >= 0; --i) {
-      all[i].receive(stream);
-      const Buffer<int> got(group.device(), 1);
-      runtime::copy_on_device(stream, all[i].incoming(0), got.ref().as<std::byte>());
-      found.push_back(got.to_vector(stream)[0]);
-    }
-    const int other = 1 - group.rank();
-    EXPECT_EQ(found, (std::vector<int>{20 + other, 10 + other, other}));
-  });
+  run_ranks(host_devices_apart(2),
+            [](const Group& group) {
+              const Stream stream(group.device());
+              const std::vector<Partner> partners = all_others(group, sizeof(int));
+              std::vector<Rounds> all;
+              for (int i = 0; i < 3; ++i) {
+                all.push_back(*open_rounds(group, partners, "test"));
+              }
+              std::vector<int> found;
+              for (int i = 0; i < 3; ++i) {
+                const Buffer<int> mine(group.device(), std::vector<int>{10 * i + group.rank()});
+                runtime::copy_on_device(stream, mine.ref().as<const std::byte>(),
+                                        all[i].outgoing(0));
+                all[i].send(stream);
+                stream.synchronize();
+              }
+              for (int i = 2; i >= 0; --i) {
+                all[i].receive(stream);
+                const Buffer<int> got(group.device(), 1);
+                runtime::copy_on_device(stream, all[i].incoming(0), got.ref().as<std::byte>());
+                found.push_back(got.to_vector(stream)[0]);
+              }
+              const int other = 1 - group.rank();
+              EXPECT_EQ(found, (std::vector<int>{20 + other, 10 + other, other}));
+            },
+            {.waiting = Waiting::devices});
 }
 
 TEST(Rounds, AreNothingWhereHostsWait) {
@@ -130,7 +136,8 @@ TEST(Rounds, AreNothingWhereHostsWait) {
     EXPECT_FALSE(open_rounds(group, all_others(group, 8), "test"));
   };
   run_ranks(host_devices_apart(2), expect_none, {.waiting = Waiting::hosts});
-  run_ranks({Device::host(), Device::host()}, expect_none);  // who waits for one waits for both
+  // who waits for one waits for both
+  run_ranks({Device::host(), Device::host()}, expect_none, {.waiting = Waiting::devices});
   EXPECT_FALSE(open_rounds(Group(Device::host()), {}, "test"));
 }
 
@@ -140,14 +147,16 @@ TEST(Rounds, RefuseMessagesOfOtherLengths) {
     const auto rounds = open_rounds(group, all_others(group, bytes), "test");
     group.barrier();
   };
-  EXPECT_ERROR("distributed.exchange.size_mismatch", run_ranks(host_devices_apart(2), open));
+  EXPECT_ERROR("distributed.exchange.size_mismatch",
+               run_ranks(host_devices_apart(2), open, {.waiting = Waiting::devices}));
 }
 
 TEST(Rounds, RefuseRanksThatThereAreNot) {
   const auto open = [](const Group& group) {
     static_cast<void>(open_rounds(group, std::vector<Partner>{{1, 8, 8}}, "test"));
   };
-  EXPECT_ERROR("distributed.group.bad_rank", run_ranks(host_devices_apart(1), open));
+  EXPECT_ERROR("distributed.group.bad_rank",
+               run_ranks(host_devices_apart(1), open, {.waiting = Waiting::devices}));
 }
 
 // Rank 0 sends and receives as if nothing were; what it waits for does not come.
@@ -177,7 +186,7 @@ Error error_of_waiting(const std::vector<Device>& devices,
                 EXPECT_THROW(rounds->receive(stream), Error);
                 stream.synchronize();  // says it once
               },
-              {.timeout_seconds = timeout_seconds});
+              {.timeout_seconds = timeout_seconds, .waiting = Waiting::devices});
   } catch (const Error&) {
     // of the other rank
   }
@@ -239,7 +248,7 @@ TEST(Rounds, EndSumsWhoseOtherRankFails) {
         throw;
       }
     };
-    EXPECT_ERROR("tests.rounds.broken", run_ranks(devices, work));
+    EXPECT_ERROR("tests.rounds.broken", run_ranks(devices, work, {.waiting = Waiting::devices}));
     EXPECT_EQ(found, "rank 1 failed: the mesh is torn [tests.rounds.broken]");
   }
 }
