@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/kernel/kernel.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/runtime/device/device.h"
