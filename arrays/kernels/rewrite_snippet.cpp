@@ -174,6 +174,35 @@ class Rewriter {
 
 }  // namespace
 
+const char* c_name(DType dtype) {
+  switch (dtype) {
+    case DType::i8:
+      return "signed char";
+    case DType::u8:
+      return "unsigned char";
+    case DType::i16:
+      return "short";
+    case DType::u16:
+      return "unsigned short";
+    case DType::i32:
+      return "int";
+    case DType::u32:
+      return "unsigned int";
+    case DType::i64:
+      return "long";
+    case DType::u64:
+      return "unsigned long";
+    case DType::f64:
+      return "double";
+    case DType::c64:
+      return "complex64";
+    case DType::c128:
+      return "complex128";
+    default:
+      return "float";
+  }
+}
+
 std::optional<DType> vector_named(std::string_view text) {
   for (int i = 0; i < dtype_count; ++i) {
     const auto element = static_cast<DType>(i);

@@ -84,6 +84,10 @@ struct SnippetNames {
   std::set<std::string> vectors{};
 };
 
+/// What C, CUDA and OpenCL C all call values of a type: f16 and bf16 are computed as float.
+///
+/// @param dtype  an integer, a floating type, or c64 or c128
+[[nodiscard]] const char* c_name(DType dtype);
 /// `float4` and its like.
 [[nodiscard]] std::optional<DType> vector_named(std::string_view name);
 /// Whether x[i] of a short vector is not an element in memory in that dialect: vectors of three

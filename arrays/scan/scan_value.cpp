@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
@@ -14,36 +15,6 @@ namespace {
 /// What values are computed in.
 DType carried(DType type) {
   return type == DType::f16 || type == DType::bf16 ? DType::f32 : type;
-}
-
-/// As every one of the languages calls it.
-const char* c_name(DType type) {
-  switch (type) {
-    case DType::i8:
-      return "signed char";
-    case DType::u8:
-      return "unsigned char";
-    case DType::i16:
-      return "short";
-    case DType::u16:
-      return "unsigned short";
-    case DType::i32:
-      return "int";
-    case DType::u32:
-      return "unsigned int";
-    case DType::i64:
-      return "long";
-    case DType::u64:
-      return "unsigned long";
-    case DType::f64:
-      return "double";
-    case DType::c64:
-      return "complex64";
-    case DType::c128:
-      return "complex128";
-    default:
-      return "float";
-  }
 }
 
 bool is_scanned(DType dtype) {
@@ -60,8 +31,9 @@ ScanValue::ScanValue(const ResultType& type)
       const std::optional<DType> of_field = dtype_of_field(field);
       if (!of_field || !is_scanned(*of_field)) {
         throw Unsupported("arrays.scan_kernel.type",
-                          fmt::format("field '{}' of struct '{}' is no integer or floating-point "
-                                      "number, of which structs that are scanned consist",
+                          fmt::format("field '{}' of struct '{}' is not an integer or a "
+                                      "floating-point number: a struct that is scanned has "
+                                      "no other fields",
                                       field.name, structure->name));
       }
       fields.push_back({field.name, *of_field});

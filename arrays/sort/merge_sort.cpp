@@ -8,6 +8,7 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
+#include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/arrays/kernels/struct_array.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/cgen/build/struct_builder.h"
@@ -34,35 +35,16 @@ bool names(std::string_view text, char variable) {
   return false;
 }
 
-/// The type of `a` and `b`.
-std::string compared_type(DType dtype) {
-  switch (dtype) {
-    case DType::u32:
-      return "unsigned int";
-    case DType::i64:
-      return "long";
-    case DType::u64:
-      return "unsigned long";
-    case DType::f16:
-    case DType::bf16:
-    case DType::f32:
-      return "float";
-    case DType::f64:
-      return "double";
-    case DType::c64:
-      return "complex64";
-    case DType::c128:
-      return "complex128";
-    default:
-      break;
-  }
+/// The type of `a` and `b`: short integers are compared as int.
+const char* compared_type(DType dtype) {
   if (is_vector(dtype)) {
     throw InvalidInput("arrays.sort.dtype",
                        fmt::format("elements of {} cannot be compared in C: sort their components, "
                                    "or make them structs",
                                    name(dtype)));
   }
-  return "int";
+  const bool is_short = dtype == DType::boolean || (is_integer(dtype) && size_bytes(dtype) < 4);
+  return is_short ? "int" : detail::c_name(dtype);
 }
 
 /// Rows of keys, and what sorts their places.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/arrays/lazy/kernel_signature.h"
 #include "rtcg/arrays/scan/words.h"
 #include "rtcg/cgen/build/block_builder.h"
@@ -357,7 +358,7 @@ class TileCode {
   }
 
   cgen::Module finish() const {
-    const std::string word = c_word(*word_of(blocks_.key));
+    const std::string word = c_name(*word_of(blocks_.key));
     const cgen::RawStatement order{
         fmt::format(
             "static __device__ __forceinline__ {0} order_of_bits(const {0} x) {{\n  {1}\n}}", word,

@@ -4,25 +4,14 @@
 
 #include <fmt/format.h>
 
-namespace rtcg::arrays::detail {
+#include "rtcg/arrays/kernels/snippet.h"
 
-const char* c_word(DType word) {
-  switch (word) {
-    case DType::u8:
-      return "unsigned char";
-    case DType::u16:
-      return "unsigned short";
-    case DType::u64:
-      return "unsigned long";
-    default:
-      return "unsigned int";
-  }
-}
+namespace rtcg::arrays::detail {
 
 std::string order_of_bits(DType dtype, bool is_descending) {
   const int bits = 8 * static_cast<int>(size_bytes(dtype));
   const char* const suffix = bits == 64 ? "ul" : "u";
-  const std::string word = c_word(bits == 8    ? DType::u8
+  const std::string word = c_name(bits == 8    ? DType::u8
                                   : bits == 16 ? DType::u16
                                   : bits == 32 ? DType::u32
                                                : DType::u64);
