@@ -2,6 +2,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <limits>
 #include <random>
 #include <sstream>
 #include <stdexcept>
@@ -212,45 +214,87 @@ std::vector<arrays::FormatChoice> formats_to_measure(const SparseMatrix<T>& a) {
   return result;
 }
 
+/// Ways to multiply one matrix with one vector, in addition to compressed rows and cuSPARSE.
+template <Element T>
+class Products {
+ public:
+  Products(const Stream& stream, const HostRows& rows)
+      : stream_(stream),
+        a(sent<T>(rows)),
+        x(cast<T>(sin(arrays::arange<double>(a.columns())))),
+        y(arrays::zeros<T>({a.rows()})),
+        expected_(arrays::zeros<T>({a.rows()})),
+        peer_(stream, operands_of(a), x.address(), expected_.address()) {
+    add("rtcg arrays", [this] { multiply_into(a, x, y); });
+  }
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+  ~Products() = default;
+
+  /// @param run  writes y
+  void add(std::string name, std::function<void()> run) {
+    rivals_.push_back({std::move(name), false, std::move(run)});
+  }
+
+  /// @throws std::runtime_error  if one of them gives other numbers than cuSPARSE
+  void compete(const std::string& op, Report& report) {
+    const char* const dtype = sizeof(T) == 8 ? "f64" : "f32";
+    peer_.run();
+    for (const Rival& each : rivals_) {
+      y.assign(std::numeric_limits<T>::quiet_NaN());
+      each.run();
+      check(op + " by " + each.impl);
+    }
+    rivals_.push_back({"cuSPARSE", true, [this] { peer_.run(); }});
+    compete_in_turns(stream_, rivals_, {.op = op, .dtype = dtype, .n = a.rows()}, product_bytes(a),
+                     2 * static_cast<double>(a.entries()), report);
+    std::fprintf(stderr, "measured %s in %s\n", op.c_str(), dtype);
+  }
+
+ private:
+  void check(const std::string& what) const {
+    const double off = Array<double>(max(abs(cast<double>(y) - cast<double>(expected_)))).item();
+    const double size = Array<double>(max(abs(cast<double>(expected_)))).item();
+    if (!(off <= (sizeof(T) == 8 ? 1e-12 : 1e-4) * size)) {
+      throw std::runtime_error(what + " is off by " + std::to_string(off));
+    }
+  }
+
+  const Stream& stream_;
+
+ public:
+  const SparseMatrix<T> a;
+  const Array<T> x;
+  const Array<T> y;
+
+ private:
+  const Array<T> expected_;
+  const CusparseProduct peer_;
+  std::vector<Rival> rivals_{};
+};
+
 template <Element T>
 void measure_product(const Stream& stream, const std::string& op, const HostRows& rows,
                      bool in_all_formats, Report& report) {
-  const SparseMatrix<T> a = sent<T>(rows);
-  const Array<T> x = cast<T>(sin(arrays::arange<double>(a.columns())));
-  const Array<T> y = arrays::zeros<T>({a.rows()});
-  const Array<T> expected = arrays::zeros<T>({a.rows()});
-  const CusparseProduct peer(stream, operands_of(a), x.address(), expected.address());
-  std::vector<Rival> rivals = {{"rtcg arrays", false, [&] { multiply_into(a, x, y); }},
-                               {"cuSPARSE", true, [&] { peer.run(); }}};
-  std::vector<SparseMatrix<T>> others;  // beside compressed rows
-  std::vector<std::string> names;
+  Products<T> products(stream, rows);
+  const auto add = [&](const std::string& name, const arrays::FormatChoice& choice) {
+    products.add("rtcg arrays, " + name,
+                 [&products, other = products.a.in_format(choice.format, choice.options)] {
+                   multiply_into(other, products.x, products.y);
+                 });
+  };
   for (const arrays::FormatChoice& choice :
-       in_all_formats ? formats_to_measure(a)
+       in_all_formats ? formats_to_measure(products.a)
                       : std::vector<arrays::FormatChoice>{{arrays::SparseFormat::packets, {}}}) {
     try {
-      others.push_back(a.in_format(choice.format, choice.options));
-      names.push_back("rtcg arrays, " + std::string(name(choice.format)) +
-                      (choice.options.window > 1 ? ", sorted" : ""));
+      add(std::string(name(choice.format)) + (choice.options.window > 1 ? ", sorted" : ""), choice);
     } catch (const InvalidInput&) {  // it would store too much, or columns are too far apart
     }
   }
   if (in_all_formats) {
-    const arrays::FormatChoice best = best_format(a, {.measures = true});
-    others.push_back(a.in_format(best.format, best.options));
-    names.push_back("rtcg arrays, best format");
+    add("best format", best_format(products.a, {.measures = true}));
   }
-  for (std::size_t k = 0; k < others.size(); ++k) {
-    rivals.push_back({names[k], false, [&, k] { multiply_into(others[k], x, y); }});
-  }
-  compete_in_turns(stream, rivals,
-                   {.op = op, .dtype = sizeof(T) == 8 ? "f64" : "f32", .n = a.rows()},
-                   product_bytes(a), 2 * static_cast<double>(a.entries()), report);
-  const double off = Array<double>(max(abs(cast<double>(y) - cast<double>(expected)))).item();
-  const double size = Array<double>(max(abs(cast<double>(expected)))).item();
-  if (!(off <= (sizeof(T) == 8 ? 1e-12 : 1e-4) * size)) {
-    throw std::runtime_error(op + " is off by " + std::to_string(off));
-  }
-  std::fprintf(stderr, "measured %s in %s\n", op.c_str(), sizeof(T) == 8 ? "f64" : "f32");
+  products.compete(op, report);
 }
 
 /// Chunks of so many rows that their products fit into 32 KiB.
@@ -291,27 +335,22 @@ std::vector<arrays::detail::TileShape> tiles_to_measure() {
 template <Element T>
 void measure_shapes(const Stream& stream, const std::string& op, const HostRows& rows,
                     Report& report) {
-  const SparseMatrix<T> a = sent<T>(rows);
-  const Array<T> x = cast<T>(sin(arrays::arange<double>(a.columns())));
-  const Array<T> y = arrays::zeros<T>({a.rows()});
-  const Array<T> expected = arrays::zeros<T>({a.rows()});
-  const CusparseProduct peer(stream, operands_of(a), x.address(), expected.address());
-  std::vector<Rival> rivals = {{"rtcg arrays", false, [&] { multiply_into(a, x, y); }},
-                               {"cuSPARSE", true, [&] { peer.run(); }}};
+  Products<T> products(stream, rows);
   for (const auto& shape : tiles_to_measure()) {
-    rivals.push_back(
-        {"tiles of " + std::to_string(shape.items) + ", " + std::to_string(shape.threads) +
-             " threads, " + std::to_string(shape.threads_of_row) + " a row" +
-             (shape.keeps_ends ? ", ends" : ""),
-         false, [&, shape] { arrays::detail::multiply_by_tiles(stream, a, x, y, shape); }});
+    products.add("tiles of " + std::to_string(shape.items) + ", " + std::to_string(shape.threads) +
+                     " threads, " + std::to_string(shape.threads_of_row) + " a row" +
+                     (shape.keeps_ends ? ", ends" : ""),
+                 [&, shape] {
+                   arrays::detail::multiply_by_tiles(stream, products.a, products.x, products.y,
+                                                     shape);
+                 });
   }
   for (const auto& shape : chunks_to_measure(rows, sizeof(T))) {
-    rivals.push_back({"chunks of " + std::to_string(shape.rows) + " rows", false,
-                      [&, shape] { arrays::detail::multiply_by_chunks(stream, a, x, y, shape); }});
+    products.add("chunks of " + std::to_string(shape.rows) + " rows", [&, shape] {
+      arrays::detail::multiply_by_chunks(stream, products.a, products.x, products.y, shape);
+    });
   }
-  compete_in_turns(stream, rivals,
-                   {.op = op, .dtype = sizeof(T) == 8 ? "f64" : "f32", .n = a.rows()},
-                   product_bytes(a), 2 * static_cast<double>(a.entries()), report);
+  products.compete(op, report);
 }
 
 template <Element T>
