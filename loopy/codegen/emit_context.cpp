@@ -8,6 +8,23 @@
 namespace rtcg::loopy {
 
 std::optional<bool> known_condition(const KnownValues& values, const Expr& condition) {
+  if (const Logical* logical = get_if<Logical>(condition)) {
+    // one operand may settle it, whatever the others are
+    const bool neutral = logical->op == LogicalOp::and_;
+    bool is_open = false;
+    for (const Expr& each : logical->operands) {
+      const auto known = known_condition(values, each);
+      if (known == !neutral) {
+        return !neutral;
+      }
+      is_open = is_open || !known;
+    }
+    return is_open ? std::nullopt : std::optional(neutral);
+  }
+  if (const Not* inverse = get_if<Not>(condition)) {
+    const auto known = known_condition(values, inverse->operand);
+    return known ? std::optional(!*known) : std::nullopt;
+  }
   const auto value = evaluate_integer(with_values(values, condition), {});
   return value ? std::optional(*value != 0) : std::nullopt;
 }

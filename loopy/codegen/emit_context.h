@@ -39,7 +39,7 @@ using ContextRef = std::shared_ptr<const EmitContext>;
 [[nodiscard]] Affine with_values(const KnownValues& values, const Affine& affine);
 [[nodiscard]] Constraint with_values(const KnownValues& values, const Constraint& constraint);
 
-/// Whether the condition holds, if the values put in leave nothing open.
+/// Whether the condition holds, if the values put in, or one operand of `and` or `or`, settle it.
 [[nodiscard]] std::optional<bool> known_condition(const KnownValues& values, const Expr& condition);
 
 /// Whether the constraint holds nowhere that the context holds.

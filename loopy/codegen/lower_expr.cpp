@@ -377,11 +377,11 @@ class Lowering {
       if (value == is_and) {
         continue;
       }
+      if (value) {
+        return cgen::Expr(is_and ? 0 : 1);
+      }
       const cgen::Expr operand = condition(each);
       result = !result ? operand : is_and ? *result && operand : *result || operand;
-      if (value) {
-        break;  // settled: what comes after it is not asked
-      }
     }
     return result.value_or(cgen::Expr(is_and ? 1 : 0));
   }
