@@ -27,7 +27,8 @@ struct ElementwiseOptions {
   /// numbers, not the arrays.
   std::string before_loop{};
   std::string name = "elementwise";  ///< in messages and profiles
-  /// Struct types that the texts name, beside those of arguments; defined before the preamble.
+  /// Struct types that the texts name, in addition to those of arguments; defined before the
+  /// preamble.
   std::vector<std::shared_ptr<const cgen::LaidOutStruct>> structs{};
 };
 

@@ -105,8 +105,8 @@ constexpr std::int64_t most_rows_of_matrix = 1 << 30;  // and a last chunk, in 3
 std::int64_t rows_of_chunk(std::int64_t entries_of_row, std::int64_t element_bytes) {
   // One H200, 28 November 2026: of 32 to 512 rows and 128 or 256 threads, about as many products
   // as these bytes hold were best or within 4 % of that, for a stencil (7 a row) and a band of 27
-  // in f32 and f64, 1.19 to 1.51 times the speed of cuSPARSE; and for rows of 20 of which three in
-  // four are empty, 1.07 and 1.13 times.
+  // in f32 and f64, 1.19 to 1.51 times the speed of cuSPARSE. If three rows in four are empty and
+  // the others have 20 entries, 1.07 and 1.13 times.
   constexpr std::int64_t bytes_of_products = 16384;
   constexpr std::int64_t most_rows = 1024;
   const auto fitting =

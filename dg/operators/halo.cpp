@@ -188,7 +188,7 @@ void Halo::send(runtime::StreamRef stream, runtime::BufferRef<std::byte> state) 
     return;
   }
   if (is_sent_) {
-    rounds_->receive(on);  // what nobody has asked for
+    rounds_->receive(on);  // an earlier message that was not used
   }
   for (std::size_t i = 0; i < sent_parts_.size(); ++i) {
     launch(on, *pack_, sent_parts_[i], rounds_->outgoing(i));

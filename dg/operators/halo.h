@@ -38,7 +38,7 @@ class Halo {
 
   /// The state's own elements have new values, by work that `stream` has so far.
   void start(runtime::StreamRef stream, runtime::BufferRef<std::byte> state);
-  // The same in parts, for work on the elements at the rim that runs beside that on the others:
+  // The same in parts, so that elements at the rim are computed at the same time as the others:
   //
   //   follow   own work from now on comes after that of `stream` so far
   //   receive  own work from now on finds the values of the latest start in the ghosts

@@ -256,7 +256,7 @@ struct StageRunner::Impl {
   }
 
   // Kernels that read neighbours: elements without remote faces first, while ghosts are on their
-  // way; the others then run beside them on the halo's stream, or after them, if hosts wait for the
+  // way; the others run at the same time on the halo's stream, or after them if hosts wait for the
   // ghosts: until then much of the first ones is done.
   void run_beside_halo(const Numbers& numbers, std::size_t launches) {
     if (!halo->overlaps()) {

@@ -130,8 +130,8 @@ struct DistributedMatrix::State {
   std::optional<AnyArray> sent_places{};
   AnyArray needed;  // that vector
   std::optional<AnyArray> message{};
-  // Where devices wait for each other: rounds with all ranks to which or from which elements go,
-  // and the rows in three parts, of which the second one needs none that are fetched.
+  // Where devices wait for each other: rounds with all ranks that elements go to or come from, and
+  // the rows in three parts. The rows of the second part need own elements alone.
   std::optional<Rounds> rounds{};
   std::vector<int> partners{};
   std::vector<RowRange> ranges{};
