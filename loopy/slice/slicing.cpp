@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
 
@@ -271,6 +273,24 @@ std::vector<InameSlicing> parse_inames(std::string_view text,
   return result;
 }
 
+/// What a part of a slicing is about: `stages`, `fetch a`, `march i`; the inames of `i,j: ...`.
+std::vector<std::string> subjects_of(std::string_view text, const std::vector<std::string>& words) {
+  const std::string& first = words.front();
+  if (first.size() > 1 && first.back() == ':') {
+    return parse_names(text, first.substr(0, first.size() - 1));
+  }
+  const bool is_single = first == "stages" || first == "swizzle" || first == "order";
+  if (words.size() == 1 || is_single) {
+    return {first};
+  }
+  if (words.size() > 2 && (first == "launch" || words[2] == "at")) {  // `fetch u at i`
+    const std::size_t count = std::min<std::size_t>(words.size(), first == "launch" ? 3 : 4);
+    return {fmt::format(
+        "{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count), " "))};
+  }
+  return {first + " " + words[1].substr(0, words[1].find('*'))};
+}
+
 }  // namespace
 
 std::string to_string(const InameFusion& fusion) {
@@ -381,11 +401,17 @@ std::string to_string(const Slicing& slicing) {
 
 Slicing parse_slicing(std::string_view text) {
   Slicing slicing;
+  std::set<std::string> subjects;
   std::istringstream stream{std::string(text)};
   for (std::string part; std::getline(stream, part, ';');) {
     const std::vector<std::string> words = words_of(part);
     if (words.empty()) {
       continue;
+    }
+    for (const std::string& subject : subjects_of(text, words)) {
+      if (!subjects.insert(subject).second) {
+        fail(text, fmt::format("'{}' is there twice", subject));
+      }
     }
     if (words.front() == "fuse") {
       slicing.fusions.push_back(parse_fusion(text, words));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/slice/rule_uses.h"
@@ -35,9 +36,15 @@ void add_shared_values(const Kernel& kernel, const Slicing& slicing,
                        std::vector<RecipeStep>& steps) {
   for (const std::string& each : slicing.shared_values) {
     if (find_rule(kernel, each) == nullptr) {
+      std::vector<std::string> names;
+      for (const SubstitutionRule& rule : kernel.rules) {
+        names.push_back(rule.name);
+      }
       throw InvalidInput(
           "loopy.recipe_of.unknown_rule",
-          fmt::format("'place {0} shared': kernel '{1}' has no rule '{0}'", each, kernel.name));
+          fmt::format("'place {0} shared': kernel '{1}' has no rule '{0}': it has {2}", each,
+                      kernel.name,
+                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     }
   }
   for (const std::string& rule : callees_first(kernel, slicing.shared_values)) {

@@ -495,9 +495,9 @@ void check_look_back(const Kernel& kernel, const Instruction& around, const Redu
   const std::optional<std::int64_t> length =
       threads.empty() ? std::nullopt : constant_length(kernel, threads);
   if (!length || *length % warp_size != 0) {
-    refuse_look_back(around, fmt::format("the threads along l.0 that scan a block are a multiple "
-                                         "of {}",
-                                         warp_size));
+    refuse_look_back(
+        around, fmt::format("a multiple of {} threads along l.0 scans a block, not {}", warp_size,
+                            length ? std::to_string(*length) : "an unknown number"));
   }
   for (const std::string& each : scan.sweeps) {
     if (scan.rest.coefficient(each) > scan.rest.coefficient(threads)) {

@@ -285,10 +285,13 @@ TEST(Slicing, RefusesLayoutsThatCannotBe) {
   for (const char* text : {"layout q order 1,0", "layout n order 0"}) {
     EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(slicing_matmul(), parse_slicing(text)));
   }
-  for (const char* text : {"layout a order 0", "layout a order 1,1", "layout a order 0,2",
-                           "layout a split 2 by 4", "layout a pad 1; layout a order 1,0"}) {
+  for (const char* text :
+       {"layout a order 0", "layout a order 1,1", "layout a order 0,2", "layout a split 2 by 4"}) {
     EXPECT_ERROR("loopy.recipe_of.bad_layout", apply(slicing_matmul(), parse_slicing(text)));
   }
+  Slicing twice = parse_slicing("layout a pad 1");  // as text it is refused before
+  twice.layouts.push_back(twice.layouts.front());
+  EXPECT_ERROR("loopy.recipe_of.bad_layout", apply(slicing_matmul(), twice));
   const Kernel line =
       make_kernel("{[i]: 0 <= i < 8}", "c[i] = 2*a[i] + d[[i]]", {.arguments = "a, c, d: f32[8]"});
   for (const char* text : {"layout a pad 1", "layout d order 0"}) {
@@ -311,6 +314,15 @@ TEST(Slicing, RefusesWhatItCannotRead) {
         "layout a pad 4 order 1,0"}) {
     EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(text));
   }
+  // twice, with one meaning or two
+  for (const char* text :
+       {"i: g.0; i: g.1", "i,j: for; j: for", "stages 2; stages 3", "fetch a; fetch a vec 4",
+        "place f shared; place f shared", "queue u 3; queue u 4", "march i*64; march i*32",
+        "look_back i; look_back i", "launch before i; launch before i"}) {
+    EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(text));
+  }
+  EXPECT_EQ(parse_slicing("fetch a#1; fetch a#2; launch before i; launch before j").fetches.size(),
+            2U);
   EXPECT_ERROR("loopy.recipe_of.unknown_iname", apply(slicing_matmul(), parse_slicing("q: g.0")));
   EXPECT_ERROR("loopy.recipe_of.unknown_array", apply(slicing_matmul(), parse_slicing("fetch c")));
   EXPECT_ERROR("loopy.recipe_of.nothing_to_pipeline",
