@@ -19,7 +19,8 @@ void LoopCall::run(runtime::StreamRef stream,
     auto found = planned_.find(key);
     if (found == planned_.end()) {
       found =
-          planned_.emplace(key, planned_loops(kernel_, lengths, arguments, device, wishes_)).first;
+          planned_.emplace(key, planned_loops(kernel_, lengths, arguments, device, wisdom_path_))
+              .first;
     }
     return found->second.kernel;
   }();

@@ -17,8 +17,8 @@ namespace rtcg::arrays::detail {
 /// A loop kernel over contiguous arrays, for calls with any lengths. Any thread may use it.
 class LoopCall {
  public:
-  LoopCall(loopy::Kernel kernel, LoopWishes wishes)
-      : kernel_(std::move(kernel)), wishes_(std::move(wishes)) {}
+  explicit LoopCall(loopy::Kernel kernel, std::string wisdom_path = {})
+      : kernel_(std::move(kernel)), wisdom_path_(std::move(wisdom_path)) {}
 
   /// @param arrays   contiguous, by the names of the kernel's arguments
   /// @param lengths  of all loops; > 0
@@ -31,7 +31,7 @@ class LoopCall {
   using Key = std::tuple<const runtime::Backend*, loopy::IntegerValues, bool>;
 
   loopy::Kernel kernel_;
-  LoopWishes wishes_;
+  std::string wisdom_path_;
   mutable std::mutex mutex_{};  // of planned_
   mutable std::map<Key, PlannedLoops> planned_{};
 };

@@ -27,9 +27,9 @@ using ExecutorPointer = std::shared_ptr<const loopy::Executor>;
 
 /// What has been planned, of all devices.
 struct PlannedLoopsOfProcess {
-  /// A device, a kernel as text, lengths, whether arrays are aligned.
+  /// A device, a kernel as text, lengths, whether arrays are aligned, the file of wisdom.
   using Key =
-      std::tuple<const runtime::Backend*, std::string, loopy::IntegerValues, bool, LoopWishes>;
+      std::tuple<const runtime::Backend*, std::string, loopy::IntegerValues, bool, std::string>;
   std::mutex mutex{};
   std::map<Key, PlannedLoops> made{};
   /// By device, kernel and slicing: lengths may have them in common.
@@ -51,14 +51,13 @@ class LoopPlanner {
 
   PlannedLoops plan() {
     const loopy::IntegerValues& lengths = std::get<2>(key_);
-    const LoopWishes& wishes = std::get<4>(key_);
+    const std::string& wisdom_path = std::get<4>(key_);
     const auto allows = [this](const loopy::Slicing& slicing) { return can_run(slicing); };
     const auto forms = [&](const loopy::Slicing& slicing) {
       return can_run(slicing) ? std::vector<loopy::Slicing>{slicing}
                               : std::vector<loopy::Slicing>();
     };
-    if (trials_.takes_from_wisdom(loopy::Wisdom(wishes.wisdom_path), kernel_, device_, lengths,
-                                  allows)) {
+    if (trials_.takes_from_wisdom(loopy::Wisdom(wisdom_path), kernel_, device_, lengths, allows)) {
       result_.plan.source = LoopPlan::Source::wisdom;
     } else if (trials_.takes_from_model(kernel_, loop_constraints(lengths, device_), forms)) {
       result_.plan.source = LoopPlan::Source::model;
@@ -116,9 +115,10 @@ bool are_aligned(const std::vector<loopy::NamedArgument>& arguments) {
 
 PlannedLoops planned_loops(const loopy::Kernel& kernel, const loopy::IntegerValues& lengths,
                            const std::vector<loopy::NamedArgument>& arguments,
-                           runtime::Device device, const LoopWishes& wishes) {
+                           runtime::Device device, const std::string& wisdom_path) {
   const PlannedLoopsOfProcess::Key key{&device.backend(), to_string(kernel),
-                                       lengths_of_class(lengths), are_aligned(arguments), wishes};
+                                       lengths_of_class(lengths), are_aligned(arguments),
+                                       wisdom_path};
   PlannedLoopsOfProcess& all = PlannedLoopsOfProcess::instance();
   const std::lock_guard lock(all.mutex);
   auto found = all.made.find(key);
@@ -151,9 +151,9 @@ std::size_t place_of_number(const std::vector<TapeNumber>& numbers, DType dtype,
 
 ReadyLoops::ReadyLoops(const LoopExpression& loops, const AnyArray& out,
                        const LoopOperands& operands, runtime::StreamRef stream,
-                       const LoopWishes& wishes) {
+                       const std::string& wisdom_path) {
   const std::vector<loopy::NamedArgument> given = loops.arguments(loops.kernel, {out}, stream);
-  planned_ = planned_loops(loops.kernel, loops.sizes, given, stream.device(), wishes);
+  planned_ = planned_loops(loops.kernel, loops.sizes, given, stream.device(), wisdom_path);
   const auto& storages = operands.storages;
   const auto place_of = [&](std::size_t argument, const AnyArray& array) {
     const auto found = std::find(storages.begin(), storages.end(), array.storage());

@@ -23,11 +23,6 @@ inline constexpr std::uint64_t vector_bytes = 16;
 [[nodiscard]] loopy::SlicingConstraints loop_constraints(const loopy::IntegerValues& lengths,
                                                          runtime::Device device);
 
-struct LoopWishes {
-  std::string wisdom_path{};
-  friend auto operator<=>(const LoopWishes&, const LoopWishes&) = default;
-};
-
 /// A kernel of any lengths between two powers of two.
 struct PlannedLoops {
   LoopPlan plan{};
@@ -38,11 +33,12 @@ struct PlannedLoops {
 [[nodiscard]] loopy::IntegerValues lengths_of_class(const loopy::IntegerValues& lengths);
 /// Whether all arrays begin at multiples of vector_bytes; otherwise no vectors are used.
 [[nodiscard]] bool are_aligned(const std::vector<loopy::NamedArgument>& arguments);
-/// @param arguments  of a call with these lengths
+/// @param arguments    of a call with these lengths
+/// @param wisdom_path  as of loopy::Wisdom
 [[nodiscard]] PlannedLoops planned_loops(const loopy::Kernel& kernel,
                                          const loopy::IntegerValues& lengths,
                                          const std::vector<loopy::NamedArgument>& arguments,
-                                         runtime::Device device, const LoopWishes& wishes);
+                                         runtime::Device device, const std::string& wisdom_path);
 /// Chooses anew from now on.
 void forget_planned_loops();
 
@@ -61,7 +57,7 @@ struct LoopOperands {
 class ReadyLoops {
  public:
   ReadyLoops(const LoopExpression& loops, const AnyArray& out, const LoopOperands& operands,
-             runtime::StreamRef stream, const LoopWishes& wishes);
+             runtime::StreamRef stream, const std::string& wisdom_path);
 
   void run(runtime::StreamRef stream, const LoopOperands& operands, const AnyArray& out) const;
   [[nodiscard]] const LoopPlan& plan() const noexcept { return planned_.plan; }

@@ -121,8 +121,8 @@ void run(const Scan& scan, const AnyArray& out, const CumulativeOptions& options
     return;
   }
   const auto [made, loops] = with_loops(scan);
-  const auto ready = std::make_shared<const detail::ReadyLoops>(
-      loops, out, made.operands, made.stream, detail::LoopWishes{options.wisdom_path});
+  const auto ready = std::make_shared<const detail::ReadyLoops>(loops, out, made.operands,
+                                                                made.stream, options.wisdom_path);
   ready->run(made.stream, made.operands, out);
   if (made.root == scan.root) {
     scans.add(key, ready);
@@ -158,9 +158,7 @@ LoopExpression cumulative_as_loop_kernel(ScanOp op, const Expression& a,
 LoopPlan plan_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options) {
   const auto [scan, loops] = with_loops(scan_of(op, a, options));
   const AnyArray out(loops.results[0].dtype, loops.results[0].shape, scan.stream);
-  return detail::ReadyLoops(loops, out, scan.operands, scan.stream,
-                            detail::LoopWishes{options.wisdom_path})
-      .plan();
+  return detail::ReadyLoops(loops, out, scan.operands, scan.stream, options.wisdom_path).plan();
 }
 
 LoopPlan tune_cumulative(ScanOp op, const Expression& a, const CumulativeOptions& options,

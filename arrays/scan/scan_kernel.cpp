@@ -64,8 +64,7 @@ struct ScanKernel::Program {
     scans_exclusively =
         options.is_exclusive && !has_segments && !uses("prev_item") && !uses("last_item");
     make_kernels(text, where);
-    scan_of_values = std::make_unique<detail::LoopCall>(loop_kernel(text),
-                                                        detail::LoopWishes{options.wisdom_path});
+    scan_of_values = std::make_unique<detail::LoopCall>(loop_kernel(text), options.wisdom_path);
   }
 
   [[nodiscard]] const loopy::Kernel& loop_kernel() const noexcept {

@@ -68,7 +68,7 @@ inline constexpr const char* length_of_mask = "n0";
 class SelectingCall {
  public:
   explicit SelectingCall(SelectionForm form)
-      : form_(std::move(form)), planned_(selecting_kernel(form_), LoopWishes{}) {}
+      : form_(std::move(form)), planned_(selecting_kernel(form_)) {}
 
   /// @param arrays  contiguous, by their names; `count` is one of them
   void run(runtime::StreamRef stream, const std::vector<std::pair<std::string, AnyArray>>& arrays,

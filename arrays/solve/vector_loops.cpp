@@ -309,8 +309,7 @@ void multiply_blocks(runtime::StreamRef stream, const AnyArray& blocks, const An
                                    fmt::format("z[{0}*e + i] = sum(j, blocks[e, i, j]*r[{0}*e + "
                                                "j])",
                                                size),
-                                   options),
-                               LoopWishes{})
+                                   options))
                   .first;
     }
     return found->second;

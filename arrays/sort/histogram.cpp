@@ -52,8 +52,7 @@ void count_values(runtime::StreamRef stream, const detail::CountingForm& form,
     const std::lock_guard lock(mutex);
     auto& kernel = made[form];
     if (!kernel) {
-      kernel = std::make_unique<const detail::LoopCall>(detail::counting_kernel(form),
-                                                        detail::LoopWishes{});
+      kernel = std::make_unique<const detail::LoopCall>(detail::counting_kernel(form));
     }
     return *kernel;
   }();

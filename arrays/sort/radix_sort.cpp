@@ -179,7 +179,7 @@ const LoopCall& digit_counting(const RadixKeys& what, DType count) {
   const std::lock_guard lock(mutex);
   auto& kernel = made[{what.dtype, what.is_descending, what.begin_bit, what.end_bit, count}];
   if (!kernel) {
-    kernel = std::make_unique<const LoopCall>(digit_counts(what, count), LoopWishes{});
+    kernel = std::make_unique<const LoopCall>(digit_counts(what, count));
   }
   return *kernel;
 }

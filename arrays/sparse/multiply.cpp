@@ -57,8 +57,7 @@ const detail::LoopCall& product_of(DType dtype, bool has_columns,
   const std::lock_guard lock(mutex);
   auto& product = known[{dtype, has_columns, packets}];
   if (!product) {
-    product = std::make_unique<const detail::LoopCall>(sparse_product(dtype, has_columns, packets),
-                                                       detail::LoopWishes{});
+    product = std::make_unique<const detail::LoopCall>(sparse_product(dtype, has_columns, packets));
   }
   return *product;
 }

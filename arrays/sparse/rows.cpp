@@ -43,8 +43,7 @@ const detail::LoopCall& row_kernel(DType dtype, const std::string& name,
                            fmt::format("<> begin = first[i] {{id=begin}}\n"
                                        "<> end = first[i + 1] {{id=end}}\n{}",
                                        statement),
-                           options),
-        detail::LoopWishes{});
+                           options));
   }
   return *kernel;
 }
