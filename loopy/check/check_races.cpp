@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/polyhedral/digits_apart.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/launches.h"
 
@@ -184,7 +185,8 @@ class RaceSearch {
     set.add(second_.domain());
     set.add(first_.renamed(a.context));
     set.add(second_.renamed(b.context));
-    return set;
+    // parts of one loop, which the search would try one after the other
+    return with_digits_apart(std::move(set));
   }
 
   void search_one_statement(const ConstraintSet& overlap) const {
