@@ -7,13 +7,28 @@
 
 namespace rtcg::loopy {
 
-std::optional<bool> known_condition(const KnownValues& values, const Expr& condition) {
+namespace {
+
+/// Whether a divisor says that no integers fulfil it, as 8 does of `8*t + 1 == 2047`.
+bool is_never_equal(const Kernel& kernel, const Comparison& comparison, const KnownValues& values) {
+  const auto difference =
+      to_affine(with_values(values, simplify_index(comparison.left - comparison.right)));
+  const std::int64_t divisor = difference ? difference->coefficient_gcd() : 0;
+  return divisor > 1 && difference->constant() % divisor != 0 &&
+         std::all_of(difference->terms().begin(), difference->terms().end(),
+                     [&](const Affine::Term& term) { return is_iname(kernel, term.name); });
+}
+
+}  // namespace
+
+std::optional<bool> known_condition(const Kernel& kernel, const KnownValues& values,
+                                    const Expr& condition) {
   if (const Logical* logical = get_if<Logical>(condition)) {
     // one operand may settle it, whatever the others are
     const bool neutral = logical->op == LogicalOp::and_;
     bool is_open = false;
     for (const Expr& each : logical->operands) {
-      const auto known = known_condition(values, each);
+      const auto known = known_condition(kernel, values, each);
       if (known == !neutral) {
         return !neutral;
       }
@@ -22,11 +37,19 @@ std::optional<bool> known_condition(const KnownValues& values, const Expr& condi
     return is_open ? std::nullopt : std::optional(neutral);
   }
   if (const Not* inverse = get_if<Not>(condition)) {
-    const auto known = known_condition(values, inverse->operand);
+    const auto known = known_condition(kernel, values, inverse->operand);
     return known ? std::optional(!*known) : std::nullopt;
   }
   const auto value = evaluate_integer(with_values(values, condition), {});
-  return value ? std::optional(*value != 0) : std::nullopt;
+  if (value) {
+    return *value != 0;
+  }
+  const Comparison* comparison = get_if<Comparison>(condition);
+  const bool is_test = comparison != nullptr && (comparison->op == ComparisonOp::equal ||
+                                                 comparison->op == ComparisonOp::not_equal);
+  return is_test && is_never_equal(kernel, *comparison, values)
+             ? std::optional(comparison->op == ComparisonOp::not_equal)
+             : std::nullopt;
 }
 
 bool is_never(const ConstraintSet& context, const Constraint& constraint) {

@@ -39,8 +39,10 @@ using ContextRef = std::shared_ptr<const EmitContext>;
 [[nodiscard]] Affine with_values(const KnownValues& values, const Affine& affine);
 [[nodiscard]] Constraint with_values(const KnownValues& values, const Constraint& constraint);
 
-/// Whether the condition holds, if the values put in, or one operand of `and` or `or`, settle it.
-[[nodiscard]] std::optional<bool> known_condition(const KnownValues& values, const Expr& condition);
+/// Whether the condition holds, if the values put in, divisors, or one operand of `and` or `or`
+/// settle it.
+[[nodiscard]] std::optional<bool> known_condition(const Kernel& kernel, const KnownValues& values,
+                                                  const Expr& condition);
 
 /// Whether the constraint holds nowhere that the context holds.
 [[nodiscard]] bool is_never(const ConstraintSet& context, const Constraint& constraint);

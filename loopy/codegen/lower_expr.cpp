@@ -373,7 +373,7 @@ class Lowering {
     const bool is_and = e.op == LogicalOp::and_;
     std::optional<cgen::Expr> result;
     for (const Expr& each : e.operands) {
-      const auto value = known_condition(*scope_.values, each);
+      const auto value = known_condition(*scope_.kernel, *scope_.values, each);
       if (value == is_and) {
         continue;
       }
@@ -411,7 +411,7 @@ class Lowering {
 
   // parts of the condition that are known to hold are left out
   cgen::Expr conditional(const Conditional& e, const Type& type) const {
-    if (const auto value = known_condition(*scope_.values, e.condition)) {
+    if (const auto value = known_condition(*scope_.kernel, *scope_.values, e.condition)) {
       return lower(*value ? e.then_value : e.else_value, type);
     }
     const auto parts = comparisons_of(with_values(*scope_.values, e.condition));

@@ -207,7 +207,7 @@ class LaneLowering {
       conditions.push_back(*condition);
     }
     for (const Expr& predicate : instruction_.predicates) {
-      if (const auto value = known_condition(context.values, predicate)) {
+      if (const auto value = known_condition(launch_.kernel, context.values, predicate)) {
         if (!*value) {
           return;
         }

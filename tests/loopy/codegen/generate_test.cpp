@@ -257,6 +257,28 @@ TEST(Defect20, WhatIsKnownIsNotWritten) {
 }
 
 // NVRTC 13 read `restrict` arrays before the barrier after which other threads have written them
+TEST(Generate, LeavesOutTestsThatADivisorSettles) {
+  const std::string text =
+      cuda("{[i]: 0 <= i < 256}",
+           "a[i] = 1.0 {if=i == 7 or x[i] > 0.0, id=first}\n"
+           "b[i] = 1.0 {if=i == 6, id=second}\n"
+           "c[i] = 1.0 if i != 5 else 2.0\n"
+           "d[i] = 1.0 {if=m*i == 3, id=of_numbers}",
+           "split_iname(i, 4, outer_tag=l.0, inner_tag=ilp)",
+           {.arguments = "a, b, c, d, x: f32[256]; m: u32"});
+  const auto count = [&](std::string_view part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("== 7"), 1) << text;
+  EXPECT_EQ(count("b["), 1) << text;
+  EXPECT_EQ(count("!= 5"), 1) << text;
+  EXPECT_EQ(count("== 3"), 4) << text;  // products of u32 come to any number
+}
+
 TEST(DefectReadsAheadOfBarriers, ArraysThatThreadsPassOnMayHaveOtherReaders) {
   const Kernel shares = make_kernel("{[i, j, l]: 0 <= i < n and 0 <= j, l < 32}",
                                     "total[i] = sum(j, x[i, j]) {id=total}\n"
