@@ -482,7 +482,9 @@ std::string identity_of(const CompileRequest& request, const CompilerCommand& co
   for (std::size_t i = 1; i < command.words.size(); ++i) {
     text += " " + command.words[i];
   }
-  static const std::string header = to_hex(sha256(host_kernel_header())).substr(0, 8);
+  static const std::string header =
+      to_hex(sha256(std::string(host_kernel_header()) + std::string(host_image_header())))
+          .substr(0, 8);
   if (command.is_tiny) {
     text += " builtins " + to_hex(sha256(tiny_c_header)).substr(0, 8);
   }
@@ -532,6 +534,7 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::
     write_or_fail(source, request.source.text);
   }
   write_header(headers, "rtcg/host_kernel.h", host_kernel_header());
+  write_header(headers, "rtcg/host_image.h", host_image_header());
   for (const auto& [name, text] : request.options.headers) {
     write_header(headers, name, text);
   }

@@ -24,6 +24,16 @@ namespace rtcg::runtime {
 /// is not. Every request to the host's compiler has this header.
 [[nodiscard]] std::string_view host_kernel_header();
 
+/// Text of `#include <rtcg/host_image.h>`, valid C99 and C++: textures and surfaces of the host,
+/// with the weights of CUDA's hardware. Every request to the host's compiler has this header, too.
+///
+///     rtcg_tex2d_f32(texture, x, y)              also 1d and 3d; i32, u8, f64; x2 and x4
+///     rtcg_surf2d_read_f32(surface, x, y)        also 1d and 3d; i32, u8; x2 and x4
+///     rtcg_surf2d_write_f32(surface, value, x, y)
+///
+/// The parameters of a kernel are of the types `rtcg_texture` and `rtcg_surface`.
+[[nodiscard]] std::string_view host_image_header();
+
 /// The system's C and C++ compiler, run as a process with an argument vector.
 ///
 /// C is compiled by the first of RTCG_CC, CC, cc, gcc, clang; C++ by the first of RTCG_CXX, CXX,

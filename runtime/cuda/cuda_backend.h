@@ -11,6 +11,7 @@
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/flags.h"
+#include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/peer.h"
 
@@ -24,7 +25,8 @@ namespace rtcg::runtime::cuda {
 class CudaBackend final : public Backend,
                           public PeerBackend,
                           public InterprocessBackend,
-                          public FlagBackend {
+                          public FlagBackend,
+                          public ImageBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
   CudaBackend(const DriverApi& driver, int index);
@@ -85,6 +87,16 @@ class CudaBackend final : public Backend,
   [[nodiscard]] bool has_flags_in_graphs() override;
   void set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) override;
   void wait_for_flag(Stream stream, DeviceAddress flag, std::uint32_t bits) override;
+
+  [[nodiscard]] std::string why_no_image(const ImageShape& shape) override;
+  [[nodiscard]] Image create_image(const ImageShape& shape) override;
+  void destroy_image(Image image) noexcept override;
+  void copy_image(Stream stream, const Copy& copy) override;
+  [[nodiscard]] Access create_texture(Image image, const ImageShape& shape,
+                                      const TextureOptions& options) override;
+  void destroy_texture(Access texture) noexcept override;
+  [[nodiscard]] Access create_surface(Image image, const ImageShape& shape) override;
+  void destroy_surface(Access surface) noexcept override;
 
   [[nodiscard]] Compiler& compiler() override { return compiler_; }
   [[nodiscard]] OutputKind output_kind() const override { return OutputKind::cubin; }

@@ -151,6 +151,12 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuMemsetD16Async, 3020)                            \
   X(cuMemsetD32Async, 3020)                            \
   X(cuMemsetD2D32Async, 3020)                          \
+  X(cuArray3DCreate, 3020)                             \
+  X(cuArrayDestroy, 2000)                              \
+  X(cuTexObjectCreate, 5000)                           \
+  X(cuTexObjectDestroy, 5000)                          \
+  X(cuSurfObjectCreate, 5000)                          \
+  X(cuSurfObjectDestroy, 5000)                         \
   X(cuLibraryLoadData, 12000)                          \
   X(cuLibraryUnload, 12000)                            \
   X(cuLibraryGetKernel, 12000)                         \

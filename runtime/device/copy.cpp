@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/checked_end.h"
 #include "rtcg/runtime/device/peer.h"
 
 namespace rtcg::runtime {
@@ -138,6 +139,19 @@ void check_bytes(const RectEnd& source, const RectEnd& target, std::size_t bytes
 }
 
 }  // namespace
+
+CopyRegion::End checked_end(RectEnd end, const RectExtent& extent) {
+  RectLayout& layout = end.layout;
+  if (layout.row_pitch_bytes == 0) {
+    layout.row_pitch_bytes = extent.row_bytes;
+  }
+  if (layout.plane_pitch_bytes == 0) {
+    layout.plane_pitch_bytes = layout.row_pitch_bytes * extent.rows;
+  }
+  check_pitches(layout, extent);
+  check_range(end, extent);
+  return region_end(end, extent);
+}
 
 void copy_bytes(StreamRef stream, const RectEnd& source, const RectEnd& target, std::size_t bytes) {
   check_bytes(source, target, bytes);

@@ -7,6 +7,7 @@
 
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/flags.h"
+#include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/peer.h"
 #include "rtcg/runtime/host/host_queue.h"
 
@@ -18,7 +19,7 @@ namespace rtcg::runtime {
 /// Every stream runs its work in order on its own thread; a kernel spreads its blocks over OpenMP
 /// threads itself. Work of different streams overlaps. An exception out of a kernel is reported by
 /// the next synchronisation of its stream. Use handles made before a fork() only in the parent.
-class HostBackend : public Backend, public PeerBackend, public FlagBackend {
+class HostBackend : public Backend, public PeerBackend, public FlagBackend, public ImageBackend {
  public:
   HostBackend();
 
@@ -55,6 +56,16 @@ class HostBackend : public Backend, public PeerBackend, public FlagBackend {
   [[nodiscard]] bool has_flags_in_graphs() override { return true; }
   void set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) override;
   void wait_for_flag(Stream stream, DeviceAddress flag, std::uint32_t bits) override;
+
+  [[nodiscard]] std::string why_no_image(const ImageShape& shape) override;
+  [[nodiscard]] Image create_image(const ImageShape& shape) override;
+  void destroy_image(Image image) noexcept override;
+  void copy_image(Stream stream, const Copy& copy) override;
+  [[nodiscard]] Access create_texture(Image image, const ImageShape& shape,
+                                      const TextureOptions& options) override;
+  void destroy_texture(Access texture) noexcept override;
+  [[nodiscard]] Access create_surface(Image image, const ImageShape& shape) override;
+  void destroy_surface(Access surface) noexcept override;
 
   [[nodiscard]] Compiler& compiler() override;
   [[nodiscard]] OutputKind output_kind() const override { return OutputKind::host_shared_object; }

@@ -63,6 +63,14 @@ class Entry<Result(Arguments...)> {
   X(clEnqueueWriteBuffer)               \
   X(clEnqueueCopyBuffer)                \
   X(clEnqueueFillBuffer)                \
+  X(clGetSupportedImageFormats)         \
+  X(clCreateImage)                      \
+  X(clEnqueueReadImage)                 \
+  X(clEnqueueWriteImage)                \
+  X(clEnqueueCopyBufferToImage)         \
+  X(clEnqueueCopyImageToBuffer)         \
+  X(clCreateSamplerWithProperties)      \
+  X(clReleaseSampler)                   \
   X(clSVMAlloc)                         \
   X(clSVMFree)                          \
   X(clEnqueueSVMMemcpy)                 \

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/opencl/opencl_api.h"
 #include "rtcg/runtime/opencl/opencl_buffers.h"
 #include "rtcg/runtime/opencl/opencl_compiler.h"
@@ -35,7 +36,7 @@ namespace rtcg::runtime::opencl {
 /// in-order queues with profiling. Programs and kernels are cl_program and cl_kernel; a kernel
 /// lives as long as its program. An event is an object of rtcg, since a cl_event cannot be recorded
 /// twice; a foreign cl_event may be waited for and timed, not recorded.
-class OpenClBackend : public Backend {
+class OpenClBackend : public Backend, public ImageBackend {
  public:
   OpenClBackend(const Api& api, cl_device_id device, int index);
   OpenClBackend(const OpenClBackend&) = delete;
@@ -71,6 +72,16 @@ class OpenClBackend : public Backend {
   void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
             std::size_t count) override;
 
+  [[nodiscard]] std::string why_no_image(const ImageShape& shape) override;
+  [[nodiscard]] Image create_image(const ImageShape& shape) override;
+  void destroy_image(Image image) noexcept override;
+  void copy_image(Stream stream, const Copy& copy) override;
+  [[nodiscard]] Access create_texture(Image image, const ImageShape& shape,
+                                      const TextureOptions& options) override;
+  void destroy_texture(Access texture) noexcept override;
+  [[nodiscard]] Access create_surface(Image image, const ImageShape& shape) override;
+  void destroy_surface(Access surface) noexcept override;
+
   [[nodiscard]] Compiler& compiler() override { return compiler_; }
   [[nodiscard]] OutputKind output_kind() const override { return OutputKind::opencl_binary; }
   Program load(const CompiledProgram& compiled) override;
@@ -99,6 +110,11 @@ class OpenClBackend : public Backend {
   struct LoadedProgram {
     ParameterTable parameters;
     std::map<std::string, cl_kernel> kernels;
+  };
+  /// What a texture or surface is.
+  struct ImageAccess {
+    cl_mem image = nullptr;
+    cl_sampler sampler = nullptr;  // of a texture
   };
   struct Recorded;
   struct RecordedEvent;
@@ -141,6 +157,18 @@ class OpenClBackend : public Backend {
   void copy_bytes(cl_command_queue queue, DeviceAddress target, DeviceAddress source,
                   std::size_t size_bytes, bool blocking);
 
+  /// A cl_mem that is neither texture nor surface of ours goes on as it is.
+  [[nodiscard]] ImageAccess image_access(Access handle) const;
+  [[nodiscard]] Access add_access(const ImageAccess& access);
+  void finish_all() const noexcept;
+  /// The buffer that has the memory, and where in it.
+  struct BufferPart {
+    HeldBuffer held;
+    cl_mem buffer = nullptr;
+    std::size_t offset_bytes = 0;
+  };
+  [[nodiscard]] BufferPart buffer_of(DeviceAddress address);
+
   [[nodiscard]] LoadedKernel& loaded_kernel(Kernel kernel);
   /// @returns  an object that must live until the kernel is enqueued
   [[nodiscard]] std::vector<HeldBuffer> set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
@@ -166,6 +194,7 @@ class OpenClBackend : public Backend {
   std::unordered_set<Event> events_;  // all of ours
   std::map<DeviceAddress, Allocation> allocations_;
   std::size_t allocated_bytes_ = 0;
+  std::unordered_map<Access, std::unique_ptr<ImageAccess>> accesses_;
   std::unordered_map<cl_program, LoadedProgram> programs_;
   std::unordered_map<cl_kernel, std::unique_ptr<LoadedKernel>> kernels_;
 };

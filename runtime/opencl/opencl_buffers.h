@@ -54,17 +54,19 @@ class BufferMemory {
   [[nodiscard]] HeldBuffer set_argument(cl_kernel kernel, cl_uint index,
                                         DeviceAddress address) const;
 
- private:
-  struct Allocation {
-    cl_mem buffer = nullptr;
-    std::size_t size_bytes = 0;
-  };
   struct Place {
     cl_mem buffer = nullptr;
     std::size_t offset_bytes = 0;
     std::size_t rest_bytes = 0;
   };
+  /// Where an address of device memory is.
   [[nodiscard]] std::optional<Place> find(DeviceAddress address) const;
+
+ private:
+  struct Allocation {
+    cl_mem buffer = nullptr;
+    std::size_t size_bytes = 0;
+  };
   [[nodiscard]] Place must_find(DeviceAddress address, std::string_view what) const;
 
   const Api& api_;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/image.h"
 
 namespace rtcg::runtime::opencl {
 namespace {
@@ -67,12 +68,38 @@ KernelParameter launch_parameter(const DeclaredParameter& declared) {
     case ArgumentKind::memory:
       return {
           .size_bytes = sizeof(DeviceAddress), .is_pointer = true, .type_name = declared.type_name};
+    case ArgumentKind::image:
+    case ArgumentKind::texture:
+      return {.size_bytes = sizeof(ImageBackend::Access),
+              .is_pointer = false,
+              .type_name = declared.type_name};
     case ArgumentKind::value:
       break;
   }
   return {.size_bytes = type_bytes(declared.type_name),
           .is_pointer = false,
           .type_name = declared.type_name};
+}
+
+bool is_image(const DeclaredParameter& declared) {
+  return declared.kind == ArgumentKind::value && declared.type_name.rfind("image", 0) == 0;
+}
+
+// The arguments' kinds: an image and the sampler after it are one.
+std::vector<DeclaredParameter> arguments_of(const std::vector<DeclaredParameter>& parameters) {
+  std::vector<DeclaredParameter> arguments;
+  for (const DeclaredParameter& declared : parameters) {
+    if (declared.type_name == "sampler_t" && !arguments.empty() &&
+        arguments.back().kind == ArgumentKind::image) {
+      arguments.back().kind = ArgumentKind::texture;
+      continue;
+    }
+    arguments.push_back(declared);
+    if (is_image(declared)) {
+      arguments.back().kind = ArgumentKind::image;
+    }
+  }
+  return arguments;
 }
 
 // At the end of a binary with parameters; the length of the table before it.
@@ -217,7 +244,7 @@ std::unique_ptr<LoadedKernel> describe_kernel(const Api& api, cl_kernel kernel, 
   auto described = std::make_unique<LoadedKernel>();
   KernelAttributes& attributes = described->attributes;
   attributes.parameters.emplace();
-  for (const DeclaredParameter& declared : parameters) {
+  for (const DeclaredParameter& declared : arguments_of(parameters)) {
     described->kinds.push_back(declared.kind);
     described->has_local_parameter |= declared.kind == ArgumentKind::local;
     attributes.parameters->push_back(launch_parameter(declared));

@@ -36,9 +36,11 @@ using HeldKernel = std::unique_ptr<std::remove_pointer_t<cl_kernel>, ReleaseKern
 
 /// How an argument reaches the kernel.
 enum class ArgumentKind {
-  value,   ///< its bytes
-  memory,  ///< a pointer to __global or __constant memory
-  local,   ///< a pointer to __local memory: the argument is a size_t, the length in bytes
+  value,    ///< its bytes
+  memory,   ///< a pointer to __global or __constant memory
+  local,    ///< a pointer to __local memory: the argument is a size_t, the length in bytes
+  image,    ///< an image: a surface, a texture, or a cl_mem
+  texture,  ///< an image and the sampler that follows it, two parameters: a texture
 };
 
 struct DeclaredParameter {
@@ -53,7 +55,7 @@ using ParameterTable = std::map<std::string, std::vector<DeclaredParameter>>;
 /// holds the mutex from the first argument to the enqueue.
 struct LoadedKernel {
   KernelAttributes attributes;
-  std::vector<ArgumentKind> kinds;
+  std::vector<ArgumentKind> kinds;  // of arguments
   bool has_local_parameter = false;
   std::mutex mutex;
 };

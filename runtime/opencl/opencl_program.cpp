@@ -148,8 +148,8 @@ std::vector<HeldBuffer> OpenClBackend::set_arguments(cl_kernel kernel, const Loa
                                                      const LaunchShape& shape,
                                                      const ArgumentView& arguments) const {
   std::vector<HeldBuffer> parts;
-  for (std::size_t i = 0; i < loaded.kinds.size(); ++i) {
-    const auto index = static_cast<cl_uint>(i);
+  cl_uint index = 0;
+  for (std::size_t i = 0; i < loaded.kinds.size(); ++i, ++index) {
     const void* const value = arguments.values[i];
     const std::size_t size_bytes = arguments.sizes_bytes[i];
     cl_int status = CL_SUCCESS;
@@ -158,6 +158,19 @@ std::vector<HeldBuffer> OpenClBackend::set_arguments(cl_kernel kernel, const Loa
       status = api_.clSetKernelArg(kernel, index, size_bytes, value);
     } else if (size_bytes != sizeof(std::uint64_t)) {
       refuse_argument(loaded, i, size_bytes, "the 8 bytes of an address or a length");
+    } else if (loaded.kinds[i] == ArgumentKind::image || loaded.kinds[i] == ArgumentKind::texture) {
+      const ImageAccess access = image_access(read<Access>(value));
+      status = api_.clSetKernelArg(kernel, index, sizeof(cl_mem), &access.image);
+      if (loaded.kinds[i] == ArgumentKind::texture && status == CL_SUCCESS) {
+        if (access.sampler == nullptr) {
+          throw InvalidInput("runtime.opencl.no_sampler",
+                             fmt::format("argument {} of kernel '{}' is an image with a sampler: "
+                                         "pass a Texture",
+                                         i + 1, loaded.attributes.name));
+        }
+        ++index;
+        status = api_.clSetKernelArg(kernel, index, sizeof(cl_sampler), &access.sampler);
+      }
     } else if (loaded.kinds[i] == ArgumentKind::memory && !has_svm()) {
       parts.push_back(buffers_.set_argument(kernel, index, read<DeviceAddress>(value)));
     } else if (loaded.kinds[i] == ArgumentKind::memory) {

@@ -10,6 +10,7 @@ extern "C" {
 void fake_driver_fail_next(const char* function, int status);
 /// The calls since the last time, one a line: `cuMemFree(4096)`.
 const char* fake_driver_take_calls();
-/// How many of `library`, `module`, `link`, `stream`, `event`, `memory` exist.
+/// How many of `library`, `module`, `link`, `stream`, `event`, `memory`,
+/// `array`, `texture`, `surface` exist.
 int fake_driver_live(const char* kind);
 }

@@ -144,18 +144,88 @@ CUresult copy_any(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream 
   return CUDA_SUCCESS;
 }
 
+/// An array is memory without gaps after its lengths in bytes and rows.
+struct Array {
+  std::size_t row_bytes;
+  std::size_t rows;
+  char texels[1];
+};
+Array* array_of(CUarray array) {
+  return reinterpret_cast<Array*>(array);
+}
+
+CUresult array_create(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* about) {
+  RETURN_IF_FAILED("cuArray3DCreate", about->Width, about->Height, about->Depth, about->Format,
+                   about->NumChannels, about->Flags);
+  const std::size_t channel_bytes = about->Format == CU_AD_FORMAT_UNSIGNED_INT8 ? 1
+                                    : about->Format == CU_AD_FORMAT_HALF        ? 2
+                                                                                : 4;
+  const std::size_t row_bytes = about->Width * about->NumChannels * channel_bytes;
+  const std::size_t rows = about->Height == 0 ? 1 : about->Height;
+  const std::size_t planes = about->Depth == 0 ? 1 : about->Depth;
+  auto* const made = static_cast<Array*>(std::malloc(sizeof(Array) + row_bytes * rows * planes));
+  made->row_bytes = row_bytes;
+  made->rows = rows;
+  *array = reinterpret_cast<CUarray>(made);
+  const std::lock_guard lock(state().mutex);
+  ++state().live["array"];
+  return CUDA_SUCCESS;
+}
+CUresult array_destroy(CUarray array) {
+  RETURN_IF_FAILED("cuArrayDestroy");
+  std::free(array_of(array));
+  drop("array");
+  return CUDA_SUCCESS;
+}
+CUresult texture_create(CUtexObject* texture, const CUDA_RESOURCE_DESC* /*resource*/,
+                        const CUDA_TEXTURE_DESC* about, const CUDA_RESOURCE_VIEW_DESC* /*view*/) {
+  RETURN_IF_FAILED("cuTexObjectCreate", about->addressMode[0], about->addressMode[1],
+                   about->addressMode[2], about->filterMode, about->flags);
+  *texture = number(make("texture"));
+  return CUDA_SUCCESS;
+}
+CUresult texture_destroy(CUtexObject /*texture*/) {
+  drop("texture");
+  return enter("cuTexObjectDestroy");
+}
+CUresult surface_create(CUsurfObject* surface, const CUDA_RESOURCE_DESC* /*resource*/) {
+  RETURN_IF_FAILED("cuSurfObjectCreate");
+  *surface = number(make("surface"));
+  return CUDA_SUCCESS;
+}
+CUresult surface_destroy(CUsurfObject /*surface*/) {
+  drop("surface");
+  return enter("cuSurfObjectDestroy");
+}
+
+struct Side {
+  char* first;
+  std::size_t pitch_bytes;
+  std::size_t rows;
+};
+Side side_of(CUmemorytype type, const void* host, CUdeviceptr device, CUarray array,
+             std::size_t pitch_bytes, std::size_t rows, const std::size_t (&at)[3]) {
+  if (type != CU_MEMORYTYPE_ARRAY) {
+    auto* const memory = type == CU_MEMORYTYPE_HOST ? static_cast<char*>(const_cast<void*>(host))
+                                                    : reinterpret_cast<char*>(device);
+    return {memory, pitch_bytes, rows};
+  }
+  Array& of = *array_of(array);
+  return {of.texels + (at[2] * of.rows + at[1]) * of.row_bytes + at[0], of.row_bytes, of.rows};
+}
+
 CUresult copy_box(const CUDA_MEMCPY3D* box, CUstream /*stream*/) {
   RETURN_IF_FAILED("cuMemcpy3DAsync", box->WidthInBytes, box->Height, box->Depth, box->srcPitch,
                    box->srcHeight, box->dstPitch, box->dstHeight);
-  const auto* from = box->srcMemoryType == CU_MEMORYTYPE_HOST
-                         ? static_cast<const char*>(box->srcHost)
-                         : reinterpret_cast<const char*>(box->srcDevice);
-  auto* to = box->dstMemoryType == CU_MEMORYTYPE_HOST ? static_cast<char*>(box->dstHost)
-                                                      : reinterpret_cast<char*>(box->dstDevice);
+  const Side from =
+      side_of(box->srcMemoryType, box->srcHost, box->srcDevice, box->srcArray, box->srcPitch,
+              box->srcHeight, {box->srcXInBytes, box->srcY, box->srcZ});
+  const Side to = side_of(box->dstMemoryType, box->dstHost, box->dstDevice, box->dstArray,
+                          box->dstPitch, box->dstHeight, {box->dstXInBytes, box->dstY, box->dstZ});
   for (std::size_t plane = 0; plane < box->Depth; ++plane) {
     for (std::size_t row = 0; row < box->Height; ++row) {
-      std::memcpy(to + (plane * box->dstHeight + row) * box->dstPitch,
-                  from + (plane * box->srcHeight + row) * box->srcPitch, box->WidthInBytes);
+      std::memcpy(to.first + (plane * to.rows + row) * to.pitch_bytes,
+                  from.first + (plane * from.rows + row) * from.pitch_bytes, box->WidthInBytes);
     }
   }
   return CUDA_SUCCESS;
@@ -281,6 +351,12 @@ void add_memory_functions(Table& table) {
   MADE(cuMemcpyDtoDAsync, 3020, copy_inside)
   MADE(cuMemcpyAsync, 4000, copy_any)
   MADE(cuMemcpy3DAsync, 3020, copy_box)
+  MADE(cuArray3DCreate, 3020, array_create)
+  MADE(cuArrayDestroy, 2000, array_destroy)
+  MADE(cuTexObjectCreate, 5000, texture_create)
+  MADE(cuTexObjectDestroy, 5000, texture_destroy)
+  MADE(cuSurfObjectCreate, 5000, surface_create)
+  MADE(cuSurfObjectDestroy, 5000, surface_destroy)
   MADE(cuMemsetD8Async, 3020, set_8)
   MADE(cuMemsetD16Async, 3020, set_16)
   MADE(cuMemsetD32Async, 3020, set_32)

@@ -1,0 +1,162 @@
+// Images: CUDA arrays, texture and surface objects.
+#if RTCG_HAS_CUDA_HEADERS
+#include "rtcg/runtime/cuda/cuda_backend.h"
+
+namespace rtcg::runtime::cuda {
+namespace {
+
+CUarray array_of(ImageBackend::Image image) {
+  return static_cast<CUarray>(image);
+}
+
+CUarray_format format_of(TexelKind kind) {
+  switch (kind) {
+    case TexelKind::f32:
+      return CU_AD_FORMAT_FLOAT;
+    case TexelKind::f16:
+      return CU_AD_FORMAT_HALF;
+    case TexelKind::u8:
+    case TexelKind::unorm8:
+      return CU_AD_FORMAT_UNSIGNED_INT8;
+    case TexelKind::i32:
+    case TexelKind::f64:
+      break;
+  }
+  return CU_AD_FORMAT_SIGNED_INT32;
+}
+
+CUaddress_mode mode_of(AddressMode mode) {
+  switch (mode) {
+    case AddressMode::border:
+      return CU_TR_ADDRESS_MODE_BORDER;
+    case AddressMode::wrap:
+      return CU_TR_ADDRESS_MODE_WRAP;
+    case AddressMode::mirror:
+      return CU_TR_ADDRESS_MODE_MIRROR;
+    case AddressMode::clamp:
+      break;
+  }
+  return CU_TR_ADDRESS_MODE_CLAMP;
+}
+
+CUDA_RESOURCE_DESC resource_of(ImageBackend::Image image) {
+  CUDA_RESOURCE_DESC resource = {};
+  resource.resType = CU_RESOURCE_TYPE_ARRAY;
+  resource.res.array.hArray = array_of(image);
+  return resource;
+}
+
+}  // namespace
+
+std::string CudaBackend::why_no_image(const ImageShape& /*shape*/) {
+  return {};
+}
+
+ImageBackend::Image CudaBackend::create_image(const ImageShape& shape) {
+  const CurrentContext current(*this);
+  CUDA_ARRAY3D_DESCRIPTOR about = {};
+  about.Width = shape.extent.width;
+  about.Height = shape.extent.height;
+  about.Depth = shape.extent.depth;
+  about.Format = format_of(shape.kind);
+  about.NumChannels =
+      static_cast<unsigned int>(shape.kind == TexelKind::f64 ? 2 * shape.channels : shape.channels);
+  about.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+  CUarray array = nullptr;
+  driver_.cuArray3DCreate.must("make an image", &array, &about);
+  return array;
+}
+
+void CudaBackend::destroy_image(Image image) noexcept {
+  ignoring_errors(*this, [&] {
+    driver_.cuCtxSynchronize.quietly();
+    driver_.cuArrayDestroy.quietly(array_of(image));
+  });
+}
+
+void CudaBackend::copy_image(Stream stream, const Copy& copy) {
+  const CurrentContext current(*this);
+  const bool is_on_host = copy.memory.side == CopyRegion::Side::host;
+  const CUmemorytype type = is_on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  void* const pointer = reinterpret_cast<void*>(static_cast<std::uintptr_t>(copy.memory.address));
+  const std::size_t texel_bytes = copy.shape.texel_bytes();
+  // the driver counts the distance of planes in whole rows
+  const bool is_whole = copy.memory.plane_pitch_bytes % copy.memory.row_pitch_bytes == 0;
+  const std::size_t planes_at_once = is_whole ? copy.extent[2] : 1;
+  for (std::size_t plane = 0; plane < copy.extent[2]; plane += planes_at_once) {
+    CUDA_MEMCPY3D part = {};
+    const std::size_t skipped_bytes = plane * copy.memory.plane_pitch_bytes;
+    const std::size_t rows = copy.memory.plane_pitch_bytes / copy.memory.row_pitch_bytes;
+    if (copy.is_to_image) {
+      part.srcMemoryType = type;
+      part.srcHost = static_cast<std::byte*>(pointer) + skipped_bytes;
+      part.srcDevice = copy.memory.address + skipped_bytes;
+      part.srcPitch = copy.memory.row_pitch_bytes;
+      part.srcHeight = rows;
+      part.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+      part.dstArray = array_of(copy.image);
+      part.dstXInBytes = copy.origin[0] * texel_bytes;
+      part.dstY = copy.origin[1];
+      part.dstZ = copy.origin[2] + plane;
+    } else {
+      part.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+      part.srcArray = array_of(copy.image);
+      part.srcXInBytes = copy.origin[0] * texel_bytes;
+      part.srcY = copy.origin[1];
+      part.srcZ = copy.origin[2] + plane;
+      part.dstMemoryType = type;
+      part.dstHost = static_cast<std::byte*>(pointer) + skipped_bytes;
+      part.dstDevice = copy.memory.address + skipped_bytes;
+      part.dstPitch = copy.memory.row_pitch_bytes;
+      part.dstHeight = rows;
+    }
+    part.WidthInBytes = copy.extent[0] * texel_bytes;
+    part.Height = copy.extent[1];
+    part.Depth = planes_at_once;
+    driver_.cuMemcpy3DAsync.must("copy an image", &part, static_cast<CUstream>(stream));
+  }
+}
+
+ImageBackend::Access CudaBackend::create_texture(Image image, const ImageShape& shape,
+                                                 const TextureOptions& options) {
+  const CurrentContext current(*this);
+  const CUDA_RESOURCE_DESC resource = resource_of(image);
+  CUDA_TEXTURE_DESC about = {};
+  for (CUaddress_mode& mode : about.addressMode) {
+    mode = mode_of(options.address);
+  }
+  about.filterMode =
+      options.filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
+  const bool is_integer =
+      shape.kind == TexelKind::i32 || shape.kind == TexelKind::u8 || shape.kind == TexelKind::f64;
+  about.flags = (options.is_normalised ? CU_TRSF_NORMALIZED_COORDINATES : 0U) |
+                (is_integer ? CU_TRSF_READ_AS_INTEGER : 0U);
+  CUtexObject texture = 0;
+  driver_.cuTexObjectCreate.must("make a texture", &texture, &resource, &about, nullptr);
+  return texture;
+}
+
+void CudaBackend::destroy_texture(Access texture) noexcept {
+  ignoring_errors(*this, [&] {
+    driver_.cuCtxSynchronize.quietly();
+    driver_.cuTexObjectDestroy.quietly(texture);
+  });
+}
+
+ImageBackend::Access CudaBackend::create_surface(Image image, const ImageShape& /*shape*/) {
+  const CurrentContext current(*this);
+  const CUDA_RESOURCE_DESC resource = resource_of(image);
+  CUsurfObject surface = 0;
+  driver_.cuSurfObjectCreate.must("make a surface", &surface, &resource);
+  return surface;
+}
+
+void CudaBackend::destroy_surface(Access surface) noexcept {
+  ignoring_errors(*this, [&] {
+    driver_.cuCtxSynchronize.quietly();
+    driver_.cuSurfObjectDestroy.quietly(surface);
+  });
+}
+
+}  // namespace rtcg::runtime::cuda
+#endif
