@@ -55,6 +55,7 @@ int CudaBackend::attribute(CUdevice_attribute attribute) const {
 }
 
 Backend::Stream CudaBackend::create_stream(const StreamOptions& options) {
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   int least = 0;
   int greatest = 0;
@@ -68,6 +69,7 @@ Backend::Stream CudaBackend::create_stream(const StreamOptions& options) {
 
 void CudaBackend::destroy_stream(Stream stream) noexcept {
   if (stream != nullptr) {
+    const detail::DeviceCall waits;
     ignoring_errors(*this, [&] { driver_.cuStreamDestroy.quietly(static_cast<CUstream>(stream)); });
   }
 }
@@ -100,7 +102,7 @@ void CudaBackend::call_host(Stream stream, HostFunction function, void* data) {
 
 void CudaBackend::synchronize_device() {
   const CurrentContext current(*this);
-  driver_.cuCtxSynchronize.must("synchronise the device");
+  captures_.without_captures([&] { driver_.cuCtxSynchronize.must("synchronise the device"); });
 }
 
 Backend::Event CudaBackend::create_event(const EventOptions& options) {

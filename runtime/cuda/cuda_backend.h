@@ -7,12 +7,14 @@
 #include <set>
 #include <string>
 
+#include "rtcg/runtime/cuda/capture_turns.h"
 #include "rtcg/runtime/cuda/cuda_compiler.h"
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/interprocess.h"
+#include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/peer.h"
 
 namespace rtcg::runtime::cuda {
@@ -145,6 +147,7 @@ class CudaBackend final : public Backend,
   std::set<CUdevice> readers_;                // devices that reach our memory
   std::mutex peers_mutex_;                    // guards the next one
   std::map<const CudaBackend*, bool> peers_;  // whether we reach theirs
+  mutable CaptureTurns captures_;
   std::once_flag flags_tried_;
   bool has_flags_ = false;
   bool has_flags_in_graphs_ = false;

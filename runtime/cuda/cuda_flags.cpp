@@ -63,9 +63,12 @@ bool CudaBackend::try_flags() {
   const Stream waiting = create_stream({});
   bool is_able = false;
   try {
-    wait_for_flag(waiting, words, 2);
-    set_flag(waiting, words + sizeof(std::uint32_t), 1);
-    set_flag(setting, words, 2);
+    {
+      const detail::JointLaunch joint;  // other threads may use the device
+      wait_for_flag(waiting, words, 2);
+      set_flag(waiting, words + sizeof(std::uint32_t), 1);
+      set_flag(setting, words, 2);
+    }
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     while (second == 0 && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();

@@ -23,20 +23,34 @@ CudaGraph& cuda_graph(Backend::Graph graph) {
 
 void CudaBackend::begin_capture(Stream stream) {
   const CurrentContext current(*this);
-  // relaxed: memory may be allocated meanwhile, which is not part of the graph
-  driver_.cuStreamBeginCapture.must("begin to capture a stream", static_cast<CUstream>(stream),
-                                    CU_STREAM_CAPTURE_MODE_RELAXED);
+  captures_.begin();
+  try {
+    // relaxed: memory may be allocated meanwhile, which is not part of the graph
+    driver_.cuStreamBeginCapture.must("begin to capture a stream", static_cast<CUstream>(stream),
+                                      CU_STREAM_CAPTURE_MODE_RELAXED);
+  } catch (const Error&) {
+    captures_.end();
+    throw;
+  }
 }
 
 Backend::Graph CudaBackend::end_capture(Stream stream) {
   const CurrentContext current(*this);
   auto graph = std::make_unique<CudaGraph>();
-  driver_.cuStreamEndCapture.must("capture a stream", static_cast<CUstream>(stream), &graph->nodes);
+  const CUresult captured =
+      driver_.cuStreamEndCapture(static_cast<CUstream>(stream), &graph->nodes);
+  captures_.end();
+  if (captured != CUDA_SUCCESS) {
+    throw_status(captured, driver_.cuStreamEndCapture.name(), "capture a stream");
+  }
+  const detail::DeviceCall waits;
   const CUresult status = driver_.cuGraphInstantiateWithFlags(&graph->launched, graph->nodes, 0ULL);
   if (status != CUDA_SUCCESS) {
     driver_.cuGraphDestroy.quietly(graph->nodes);
     throw_status(status, driver_.cuGraphInstantiateWithFlags.name(), "make a graph");
   }
+  // now, and not by the first launch, for which other devices may wait
+  driver_.cuGraphUpload.quietly(graph->launched, static_cast<CUstream>(stream));
   return graph.release();
 }
 
@@ -48,6 +62,7 @@ void CudaBackend::drop_capture(Stream stream) noexcept {
       driver_.cuGraphDestroy.quietly(nodes);
     }
   });
+  captures_.end();
 }
 
 void CudaBackend::launch_graph(Stream stream, Graph graph) {
@@ -74,6 +89,7 @@ void CudaBackend::add_graph(Stream stream, Graph graph) {
 }
 
 bool CudaBackend::update_graph(Graph graph, Graph from) {
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   CUgraphExecUpdateResultInfo info = {};
   const CUresult status =
@@ -90,6 +106,7 @@ bool CudaBackend::update_graph(Graph graph, Graph from) {
 
 void CudaBackend::destroy_graph(Graph graph) noexcept {
   const std::unique_ptr<CudaGraph> owned(static_cast<CudaGraph*>(graph));
+  const detail::DeviceCall waits;
   ignoring_errors(*this, [&] {
     driver_.cuGraphExecDestroy.quietly(owned->launched);
     driver_.cuGraphDestroy.quietly(owned->nodes);

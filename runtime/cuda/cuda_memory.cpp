@@ -148,7 +148,7 @@ bool CudaBackend::release_cached_memory() const {
     return false;
   }
   // What streams have still to free can be given back only when they have.
-  driver_.cuCtxSynchronize.must("wait for memory to be freed");
+  captures_.without_captures([&] { driver_.cuCtxSynchronize.must("wait for memory to be freed"); });
   driver_.cuMemPoolTrimTo.must("trim the memory pool", pool, 0);
   return true;
 }
@@ -181,6 +181,7 @@ DeviceAddress CudaBackend::allocate(std::size_t size_bytes, MemoryKind kind) {
   if (size_bytes == 0) {
     return 0;
   }
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   CUdeviceptr address = 0;
   CUresult status = try_allocate(&address, size_bytes, kind);
@@ -200,6 +201,7 @@ void CudaBackend::free(DeviceAddress address, MemoryKind kind) noexcept {
   if (address == 0) {
     return;
   }
+  const detail::DeviceCall waits;
   ignoring_errors(*this, [&] {
     if (kind == MemoryKind::pinned) {
       driver_.cuMemFreeHost.quietly(host_pointer(address));
@@ -213,6 +215,7 @@ DeviceAddress CudaBackend::allocate_on(Stream stream, std::size_t size_bytes) {
   if (size_bytes == 0) {
     return 0;
   }
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   const CUmemoryPool from = pool();
   CUdeviceptr address = 0;
@@ -243,12 +246,14 @@ MemoryInfo CudaBackend::memory_info() const {
 }
 
 void CudaBackend::register_host_memory(void* pointer, std::size_t size_bytes) {
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   driver_.cuMemHostRegister.must("page-lock host memory", pointer, size_bytes,
                                  CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 }
 
 void CudaBackend::unregister_host_memory(void* pointer) noexcept {
+  const detail::DeviceCall waits;
   ignoring_errors(*this, [&] { driver_.cuMemHostUnregister.quietly(pointer); });
 }
 

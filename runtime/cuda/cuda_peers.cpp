@@ -60,6 +60,7 @@ bool CudaBackend::reach(Backend& other_backend) {
                                      device_, other->device_);
   if (can_access != 0) {
     const CUcontext theirs = other->context();
+    const detail::DeviceCall waits;
     const CurrentContext current(*this);
     const CUresult status = driver_.cuCtxEnablePeerAccess(theirs, 0);
     // other code of the process may have done it, as cudaDeviceEnablePeerAccess

@@ -56,6 +56,7 @@ unsigned int narrow(std::uint64_t extent) {
 }  // namespace
 
 Backend::Program CudaBackend::load(const CompiledProgram& compiled) {
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   if (compiled.kind == OutputKind::ptx) {
     // Loading would compile it as well, but only at some later call, and without a word why not.
@@ -87,6 +88,7 @@ void CudaBackend::unload(Program program) noexcept {
   if (program == nullptr) {
     return;
   }
+  const detail::DeviceCall waits;
   ignoring_errors(*this, [&] {
     if (uses_libraries()) {
       driver_.cuLibraryUnload.quietly(static_cast<CUlibrary>(program));
@@ -117,6 +119,7 @@ std::string CudaBackend::kernel_list(Program program) const {
 }
 
 Backend::Kernel CudaBackend::find_kernel(Program program, const std::string& lowered_name) {
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   CUfunction function = nullptr;
   CUresult status = CUDA_SUCCESS;
@@ -155,6 +158,7 @@ std::string CudaBackend::kernel_name(CUfunction kernel) const {
 }
 
 KernelAttributes CudaBackend::kernel_attributes(Kernel kernel) {
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   auto* const function = static_cast<CUfunction>(kernel);
   const auto read = [&](CUfunction_attribute attribute) {

@@ -187,6 +187,7 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuGraphAddChildGraphNode, 10000)                   \
   X(cuStreamEndCapture, 10000)                         \
   X(cuGraphInstantiateWithFlags, 11040)                \
+  X(cuGraphUpload, 11010)                              \
   X(cuGraphLaunch, 10000)                              \
   X(cuGraphExecUpdate, 12000)                          \
   X(cuGraphExecDestroy, 10000)                         \

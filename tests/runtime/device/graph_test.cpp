@@ -1,8 +1,10 @@
 #include "rtcg/runtime/device/graph.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -45,6 +47,27 @@ TEST_P(Graphs, RunTheirWorkAtEachLaunch) {
     expected = slow_chain_result(slow_chain_result(expected, 3), 2);
   }
   EXPECT_EQ(x.to_vector(stream).at(0), expected);
+}
+
+// On CUDA the driver has no such waits while a stream of the device is captured.
+TEST_P(Graphs, AreCapturedWhileOtherThreadsWaitForTheDevice) {
+  const auto chain = program().function<unsigned*, int>("slow_chain");
+  const Stream stream(device());
+  const Buffer<unsigned> x(device(), std::vector<unsigned>{1});
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over) {
+      device().synchronize();
+      const Buffer<unsigned> written(device(), std::vector<unsigned>{2});
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const Graph graph = capture(stream, [&] { chain(stream, {1, 1}, x, 1); });
+    graph.launch(stream);
+  }
+  is_over = true;
+  other.join();
+  EXPECT_EQ(x.to_vector(stream).at(0), slow_chain_result(1, 50));
 }
 
 TEST_P(Graphs, TakeOtherParametersInPlaceAndOtherWorkAnew) {

@@ -1,8 +1,13 @@
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/program.h"
 #include "tests/runtime/cuda/fake/fake_device.h"
 #include "tests/support/expect_error.h"
@@ -40,6 +45,60 @@ TEST_F(CudaBackend, AllocatesTheThreeKindsOfMemory) {
   EXPECT_EQ(backend().allocate(0, MemoryKind::device), 0U);
   backend().free(0, MemoryKind::device);
   EXPECT_EQ(take_calls(), "");
+}
+
+// The driver refuses such a wait while another thread captures, or fails within it.
+TEST_F(CudaBackend, WaitsForTheDeviceWhenNoOtherThreadCaptures) {
+  const Backend::Stream stream = backend().create_stream({});
+  for (const bool is_dropped : {false, true}) {
+    backend().begin_capture(stream);
+    std::atomic<bool> is_done = false;
+    std::thread other([&] {
+      backend().synchronize_device();
+      is_done = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(is_done);
+    EXPECT_EQ(take_calls().find("cuCtxSynchronize"), std::string::npos);
+    if (is_dropped) {
+      backend().drop_capture(stream);
+    } else {
+      backend().destroy_graph(backend().end_capture(stream));
+    }
+    other.join();
+    EXPECT_NE(take_calls().find("cuCtxSynchronize"), std::string::npos);
+  }
+  // the thread that captures gets the driver's answer
+  backend().begin_capture(stream);
+  fail_next("cuCtxSynchronize", CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_ERROR("runtime.graph.cannot_capture", backend().synchronize_device());
+  backend().drop_capture(stream);
+  fail_next("cuStreamBeginCapture", CUDA_ERROR_INVALID_VALUE);
+  EXPECT_ERROR("runtime.cuda.call_failed", backend().begin_capture(stream));
+  std::thread([&] { backend().synchronize_device(); }).join();
+  backend().destroy_stream(stream);
+}
+
+// What may wait for a device is not called between launches that wait for each other.
+TEST_F(CudaBackend, AllocatesAndLoadsWhenNoLaunchesWaitForEachOther) {
+  const std::vector<std::function<void()>> calls = {
+      [&] { backend().free(backend().allocate(64, MemoryKind::device), MemoryKind::device); },
+      [&] { backend().unload(load("kernels axpy")); },
+      [&] { backend().destroy_stream(backend().create_stream({})); }};
+  for (const std::function<void()>& call : calls) {
+    std::optional<detail::JointLaunch> joint(std::in_place);
+    std::atomic<bool> is_done = false;
+    std::thread other([&] {
+      call();
+      is_done = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_FALSE(is_done);
+    EXPECT_EQ(take_calls(), "");
+    joint.reset();
+    other.join();
+    EXPECT_NE(take_calls(), "");
+  }
 }
 
 TEST_F(CudaBackend, SaysHowMuchMemoryWasMissing) {

@@ -1,0 +1,51 @@
+#include "rtcg/runtime/device/joint_launch.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace rtcg::runtime::detail {
+namespace {
+
+class Gate {
+ public:
+  static Gate& instance() {
+    static Gate& made = *new Gate;  // buffers with static storage may end late
+    return made;
+  }
+
+  void begin(int& own, const int& others) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return others == 0; });
+    ++own;
+  }
+  void end(int& own) {
+    const std::lock_guard lock(mutex_);
+    if (--own == 0) {
+      changed_.notify_all();
+    }
+  }
+
+  int device_calls = 0;    // under the mutex
+  int joint_launches = 0;  // the same
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace
+
+DeviceCall::DeviceCall() {
+  Gate::instance().begin(Gate::instance().device_calls, Gate::instance().joint_launches);
+}
+DeviceCall::~DeviceCall() {
+  Gate::instance().end(Gate::instance().device_calls);
+}
+JointLaunch::JointLaunch() {
+  Gate::instance().begin(Gate::instance().joint_launches, Gate::instance().device_calls);
+}
+JointLaunch::~JointLaunch() {
+  Gate::instance().end(Gate::instance().joint_launches);
+}
+
+}  // namespace rtcg::runtime::detail
