@@ -236,17 +236,20 @@ void Halo::prepare_launch(runtime::StreamRef stream) {
 void Halo::begin_capture(runtime::StreamRef stream) {
   // graphs of the host have the work of one stream
   is_in_line_ = stream_.device().info().id.kind == runtime::BackendKind::host;
+  rounds_->begin_capture();
   follow(stream);
 }
 
 void Halo::end_capture(runtime::StreamRef stream) {
   lead(stream);
+  rounds_->end_capture();
   is_in_line_ = false;
   is_behind_ = true;
 }
 
-void Halo::replay(int starts, runtime::BufferRef<std::byte> state) {
-  rounds_->replay(starts);
+void Halo::replay(int starts, runtime::BufferRef<std::byte> state,
+                  const std::function<void()>& launch) {
+  rounds_->replay(starts, launch);
   state_ = state;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <functional>
 #include <vector>
 
 #include "rtcg/cgen/ast/module.h"
@@ -64,13 +65,13 @@ class Halo {
   }
   /// Captured work fits where this number is the same.
   [[nodiscard]] int phase() const noexcept { return rounds_->phase(); }
-  /// Before captured work is launched on a stream, also the first time.
+  /// Before captured work is launched on a stream.
   void prepare_launch(runtime::StreamRef stream);
   // What is captured is between these.
   void begin_capture(runtime::StreamRef stream);
   void end_capture(runtime::StreamRef stream);
-  /// Captured work with so many starts is launched again, which ends with this state.
-  void replay(int starts, runtime::BufferRef<std::byte> state);
+  /// Launches captured work with so many starts, which ends with this state.
+  void replay(int starts, runtime::BufferRef<std::byte> state, const std::function<void()>& launch);
 
   [[nodiscard]] std::size_t bytes_sent() const noexcept { return sent_bytes_; }
 

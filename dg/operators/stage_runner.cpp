@@ -329,24 +329,24 @@ struct StageRunner::Impl {
     // A step of an odd number of stages leaves the state in the other memory: there are two graphs.
     // Those of ranks use their messages' memory in turns as well.
     const GraphKey place = {memory.at("state").address(), halo ? halo->phase() : 0};
-    const auto known = repeated.graphs.find(place);
+    auto known = repeated.graphs.find(place);
     if (known == repeated.graphs.end()) {
-      known_graph(place, run_all).launch(stream);
+      known = repeated.graphs.emplace(place, graph_of(run_all)).first;  // swaps the states
+    } else if (swaps_states() && stages.size() % 2 == 1) {
+      std::swap(memory.at("state"), memory.at("next"));
+    }
+    if (halo) {
+      halo->replay(static_cast<int>(stages.size()), memory.at("state").ref(),
+                   [&] { known->second.launch(stream); });
     } else {
-      if (swaps_states() && stages.size() % 2 == 1) {
-        std::swap(memory.at("state"), memory.at("next"));
-      }
-      if (halo) {
-        halo->replay(static_cast<int>(stages.size()), memory.at("state").ref());
-      }
       known->second.launch(stream);
     }
     ++replayed;
   }
 
   template <class Work>
-  const runtime::Graph& known_graph(const GraphKey& place, const Work& work) {
-    const auto capture = [&] {
+  [[nodiscard]] runtime::Graph graph_of(const Work& work) {
+    return runtime::capture(stream, [&] {
       if (halo) {
         halo->begin_capture(stream);
       }
@@ -354,8 +354,7 @@ struct StageRunner::Impl {
       if (halo) {
         halo->end_capture(stream);
       }
-    };
-    return repeated.graphs.emplace(place, runtime::capture(stream, capture)).first->second;
+    });
   }
 
   runtime::Device device;

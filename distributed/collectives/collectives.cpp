@@ -104,7 +104,6 @@ void reduce_by_rounds(const Group& group, PeerRounds& rounds, StreamRef stream, 
                       NumberKind kind, Operation operation) {
   rounds.follow(stream);
   reduce_in_one_launch(group, rounds, stream, values, kind, operation);
-  rounds.replay(1);
   group.state().traffic.messages += rounds.partners();
   group.state().traffic.bytes += rounds.partners() * values.count();
 }

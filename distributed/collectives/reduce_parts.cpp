@@ -226,7 +226,7 @@ void reduce_parts(const Group& group, runtime::StreamRef stream,
   launch(kernel, stream, count, pack);
 }
 
-void reduce_in_one_launch(const Group& group, const PeerRounds& rounds, runtime::StreamRef stream,
+void reduce_in_one_launch(const Group& group, PeerRounds& rounds, runtime::StreamRef stream,
                           runtime::BufferRef<std::byte> values, NumberKind kind,
                           Operation operation) {
   const auto key = one_launch_keys + 4 * static_cast<int>(operation) + static_cast<int>(kind);
@@ -248,7 +248,9 @@ void reduce_in_one_launch(const Group& group, const PeerRounds& rounds, runtime:
     pack.add(each);
   }
   const int threads = is_one_thread ? 1 : count < block ? warp : 4 * block;
-  kernel.launch(stream, {1, static_cast<std::uint64_t>(threads), 0}, pack);
+  rounds.replay(1, [&] {
+    kernel.launch(stream, {1, static_cast<std::uint64_t>(threads), 0}, pack);
+  });
 }
 
 }  // namespace rtcg::distributed::detail

@@ -27,11 +27,12 @@ void reduce_parts(const Group& group, runtime::StreamRef stream,
                                                    bool is_one_thread);
 
 /// A whole all_reduce by one block of threads: writes the values into the memory of all other
-/// ranks, sets their flags, waits for its own ones, and combines what has come.
+/// ranks, sets their flags, waits for its own ones, and combines what has come. That is the next
+/// round.
 ///
 /// @shape values  [count]; as long as the slots of `rounds`, at most
 /// @cost  as above
-void reduce_in_one_launch(const Group& group, const PeerRounds& rounds, runtime::StreamRef stream,
+void reduce_in_one_launch(const Group& group, PeerRounds& rounds, runtime::StreamRef stream,
                           runtime::BufferRef<std::byte> values, NumberKind kind,
                           Operation operation);
 

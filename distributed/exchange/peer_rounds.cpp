@@ -1,8 +1,10 @@
 #include "rtcg/distributed/exchange/peer_rounds.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "rtcg/runtime/device/fail_stream.h"
+#include "rtcg/runtime/device/joint_launch.h"
 
 namespace rtcg::distributed::detail {
 namespace {
@@ -13,6 +15,12 @@ constexpr std::size_t flags_at_once = 4096;
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+}
+
+/// Guards who has joined lanes: asked when rounds are opened, and before the first joint launch.
+std::mutex& joining() {
+  static std::mutex& made = *new std::mutex;
+  return made;
 }
 
 void wait_for(runtime::StreamRef stream) noexcept {
@@ -137,6 +145,15 @@ void Lane::open() const noexcept {
   area_.flags->store(flag(1), 3);
 }
 
+void Lane::join(const std::shared_ptr<Attendance>& rank, bool is_sender) {
+  const std::lock_guard lock(joining());
+  (is_sender ? sender_ : receiver_) = rank;
+}
+
+std::shared_ptr<Attendance> Lane::attendance(bool of_sender) const {
+  return (of_sender ? sender_ : receiver_).lock();
+}
+
 RoundsWatch::~RoundsWatch() {
   {
     const std::lock_guard lock(mutex_);
@@ -172,7 +189,18 @@ void RoundsWatch::run() {
 
 PeerRounds::PeerRounds(int rank, std::string_view call, std::vector<End> ends,
                        std::shared_ptr<RoundsWatch> watch)
-    : rank_(rank), call_(call), ends_(std::move(ends)), watch_(std::move(watch)) {
+    : rank_(rank),
+      call_(call),
+      ends_(std::move(ends)),
+      watch_(std::move(watch)),
+      attendance_(std::make_shared<Attendance>()) {
+  for (const End& each : ends_) {
+    attendance_->lanes.insert(attendance_->lanes.end(), {each.out, each.in});
+  }
+  for (const End& each : ends_) {
+    each.out->join(attendance_, true);
+    each.in->join(attendance_, false);
+  }
   Registry::instance().add(this);
   watch_->add(this);
 }
@@ -212,24 +240,109 @@ void PeerRounds::send(runtime::StreamRef stream) {
 
 void PeerRounds::count_sent(std::uint64_t rounds) {
   sent_ += rounds;
+  if (is_captured()) {
+    return;  // nothing has been submitted
+  }
   for (const End& each : ends_) {
-    each.out->sent.store(sent_);
+    each.out->sent.store(sent_, std::memory_order_release);
   }
 }
 
-void PeerRounds::replay(int rounds) {
+void PeerRounds::begin_capture() {
+  before_capture_ = {sent_, received_};
+}
+
+void PeerRounds::end_capture() {
+  std::tie(sent_, received_) = *before_capture_;
+  before_capture_.reset();
+}
+
+void PeerRounds::replay(int rounds, const std::function<void()>& launch) {
   check();
+  awaited_ = received_ + 1;
+  launch_together(launch);
   count_sent(static_cast<std::uint64_t>(rounds));
   received_ += static_cast<std::uint64_t>(rounds);
+  awaited_ = received_;
 }
 
 void PeerRounds::receive(runtime::StreamRef stream) {
   check();
   tell(stream);
+  if (!is_captured()) {
+    awaited_ = received_ + 1;
+    for (const End& each : ends_) {
+      wait_until([&] { return each.in->sent.load(std::memory_order_acquire) > received_; });
+    }
+  }
   for (const End& each : ends_) {
     each.in->wait(stream, received_);
   }
   ++received_;
+}
+
+// Other hosts are often less than a microsecond behind, where sleeping takes longer.
+template <class Condition>
+void PeerRounds::wait_until(const Condition& is_met) const {
+  constexpr int looks = 2000;
+  constexpr int looks_with_turns = 200;  // of other threads, which may be the awaited ones
+  constexpr auto pause = std::chrono::microseconds(20);
+  const bool has_room = std::thread::hardware_concurrency() > 2 * (ends_.size() + 1);
+  for (int i = has_room ? 0 : looks; !is_met(); ++i) {
+    check();
+    if (i >= looks + looks_with_turns) {
+      std::this_thread::sleep_for(pause);
+    } else if (i >= looks) {
+      std::this_thread::yield();
+    }
+  }
+}
+
+// Those that partners lead to, as each partner's host waits for its own ones; false: some have yet
+// to open their rounds.
+bool PeerRounds::find_all() {
+  const std::lock_guard lock(joining());
+  std::vector<std::shared_ptr<Attendance>> found = {attendance_};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::shared_ptr<Attendance> from = found[i];
+    for (const std::shared_ptr<Lane>& lane : from->lanes) {
+      for (const bool is_sender : {true, false}) {
+        std::shared_ptr<Attendance> each = lane->attendance(is_sender);
+        if (each == nullptr) {
+          return false;
+        }
+        if (std::find(found.begin(), found.end(), each) == found.end()) {
+          found.push_back(std::move(each));
+        }
+      }
+    }
+  }
+  all_ = std::move(found);
+  return true;
+}
+
+// The first launch waits on its device for the last one. When all hosts have come here, nothing but
+// these launches is submitted until all have been.
+void PeerRounds::launch_together(const std::function<void()>& launch) {
+  const std::uint64_t number = ++attendance_->arrived;
+  const auto have_all = [&](const std::atomic<std::uint64_t> Attendance::*count) {
+    return std::all_of(all_.begin(), all_.end(), [&](const auto& each) {
+      return ((*each).*count).load(std::memory_order_acquire) >= number;
+    });
+  };
+  // partners do not wait for a launch that has failed
+  struct Launched {
+    Attendance& attendance;
+    ~Launched() { ++attendance.launched; }
+  };
+  std::optional<runtime::detail::JointLaunch> joint;
+  {
+    const Launched launched{*attendance_};
+    wait_until([&] { return (!all_.empty() || find_all()) && have_all(&Attendance::arrived); });
+    joint.emplace();
+    launch();
+  }
+  wait_until([&] { return have_all(&Attendance::launched); });
 }
 
 runtime::BufferRef<const std::byte> PeerRounds::incoming(std::size_t partner) const {
@@ -272,7 +385,7 @@ void PeerRounds::look(const Judge& judge) {
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     const bool is_closed = ends_[i].in->is_closed;
     const std::uint64_t sent = ends_[i].in->sent;
-    if (sent >= received_) {
+    if (sent >= awaited_) {
       continue;
     }
     const Clock::time_point now = Clock::now();

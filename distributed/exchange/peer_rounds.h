@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rtcg/distributed/exchange/partner.h"
@@ -49,6 +50,16 @@ class LaneMemory {
   std::vector<Area> free_;
 };
 
+class Lane;
+
+/// What a rank's partners see of its launches that wait for theirs: how many it is ready to make,
+/// and how many it has made.
+struct Attendance {
+  std::atomic<std::uint64_t> arrived = 0;
+  std::atomic<std::uint64_t> launched = 0;
+  std::vector<std::shared_ptr<Lane>> lanes;  ///< of its rounds
+};
+
 /// The messages of rounds from one rank to another, which both have.
 ///
 /// There are two slots, which rounds use in turns. When a rank sends round n + 2 it has received
@@ -77,12 +88,18 @@ class Lane {
   std::atomic<std::uint64_t> sent = 0;
   std::atomic<bool> is_closed = false;
 
+  /// The rank that sends, and the one that receives, once they have opened the rounds.
+  void join(const std::shared_ptr<Attendance>& rank, bool is_sender);
+  [[nodiscard]] std::shared_ptr<Attendance> attendance(bool of_sender) const;
+
  private:
   [[nodiscard]] std::size_t flag(std::uint64_t round) const noexcept;
 
   std::size_t bytes_;
   std::shared_ptr<LaneMemory> memory_;
   LaneMemory::Area area_;
+  std::weak_ptr<Attendance> sender_;
+  std::weak_ptr<Attendance> receiver_;
 };
 
 /// A rank that waits for a partner's round, as a watch sees it.
@@ -122,6 +139,12 @@ class RoundsWatch {
 };
 
 /// One rank's side of Rounds.
+///
+/// A stream waits only for what has been submitted already: the host of a rank lets its stream wait
+/// for a message when the partner's host has submitted it. Whatever a rank does meanwhile, such as
+/// to allocate memory, which may wait for all devices and keep others from submitting work, thus
+/// comes to an end. Launches that both send and receive wait for each other: they are made
+/// together.
 class PeerRounds {
  public:
   struct End {
@@ -143,11 +166,14 @@ class PeerRounds {
   void receive(runtime::StreamRef stream);
   [[nodiscard]] runtime::BufferRef<const std::byte> incoming(std::size_t partner) const;
   [[nodiscard]] int phase() const noexcept { return static_cast<int>(sent_ % 4); }
-  void replay(int rounds);
+  void begin_capture();
+  void end_capture();
+  [[nodiscard]] bool is_captured() const noexcept { return before_capture_.has_value(); }
+  void replay(int rounds, const std::function<void()>& launch);
   void tell(runtime::StreamRef stream);
 
   /// What a kernel needs that does the next round by itself, sets and waits for flags included;
-  /// replay(1) counts it.
+  /// replay(1, its launch) counts it.
   struct Ports {
     runtime::BufferRef<std::byte> out;
     runtime::BufferRef<std::uint32_t> set;
@@ -166,14 +192,22 @@ class PeerRounds {
   using Clock = std::chrono::steady_clock;
   void check() const;
   void count_sent(std::uint64_t rounds);
+  template <class Condition>
+  void wait_until(const Condition& is_met) const;
+  [[nodiscard]] bool find_all();
+  void launch_together(const std::function<void()>& launch);
   void fail(const std::exception_ptr& error);
 
   const int rank_;
   const std::string call_;
   const std::vector<End> ends_;
   const std::shared_ptr<RoundsWatch> watch_;
+  const std::shared_ptr<Attendance> attendance_;
+  std::vector<std::shared_ptr<Attendance>> all_;  ///< whom partners lead to; empty: not yet known
   std::uint64_t sent_ = 0;
-  std::atomic<std::uint64_t> received_ = 0;
+  std::uint64_t received_ = 0;
+  std::atomic<std::uint64_t> awaited_ = 0;  ///< how many rounds partners have to send
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> before_capture_;  ///< sent, received
 
   mutable std::mutex mutex_;                // of the next three
   std::optional<runtime::StreamRef> last_;  // that follow() had, unless it has ended

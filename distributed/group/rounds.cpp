@@ -20,8 +20,9 @@ runtime::BufferRef<std::byte> Rounds::outgoing(std::size_t partner) const {
 }
 void Rounds::send(runtime::StreamRef stream) const {
   rounds_->send(stream);
-  group_.state().traffic.messages += rounds_->partners();
-  group_.state().traffic.bytes += sent_bytes_;
+  if (!rounds_->is_captured()) {
+    count(1);
+  }
 }
 void Rounds::receive(runtime::StreamRef stream) const {
   rounds_->receive(stream);
@@ -40,10 +41,19 @@ void Rounds::read(runtime::StreamRef stream, std::size_t partner,
 int Rounds::phase() const noexcept {
   return rounds_->phase();
 }
-void Rounds::replay(int rounds) const {
-  rounds_->replay(rounds);
-  group_.state().traffic.messages += static_cast<std::size_t>(rounds) * rounds_->partners();
-  group_.state().traffic.bytes += static_cast<std::size_t>(rounds) * sent_bytes_;
+void Rounds::begin_capture() const {
+  rounds_->begin_capture();
+}
+void Rounds::end_capture() const {
+  rounds_->end_capture();
+}
+void Rounds::replay(int rounds, const std::function<void()>& launch) const {
+  rounds_->replay(rounds, launch);
+  count(static_cast<std::size_t>(rounds));
+}
+void Rounds::count(std::size_t rounds) const {
+  group_.state().traffic.messages += rounds * rounds_->partners();
+  group_.state().traffic.bytes += rounds * sent_bytes_;
 }
 void Rounds::tell(runtime::StreamRef stream) const {
   rounds_->tell(stream);

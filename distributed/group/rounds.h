@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,12 +18,13 @@ class PeerRounds;
 }
 
 /// Exchanges of messages of the same lengths between the same ranks, one after the other, in which
-/// no host waits: kernels write into memory of the partner's device, and streams wait for flags.
-/// Move-only.
+/// no host waits for a device: kernels write into memory of the partner's device, and streams wait
+/// for flags. Move-only.
 ///
 /// A round is: work of a stream that writes outgoing(i) for each partner i, send(), receive(), and
 /// work that reads incoming(i). A rank does not send again before it has received, and all this
-/// work of a rank is in the order of one stream, or as if it were. Partners make the same calls.
+/// work of a rank is in the order of one stream, or as if it were. Partners make the same calls:
+/// receive() and replay() return when they have, too.
 class Rounds {
  public:
   Rounds(Group group, std::shared_ptr<detail::PeerRounds> rounds, std::size_t sent_bytes);
@@ -53,14 +55,20 @@ class Rounds {
   /// For graphs of work that has rounds: slots and flags are used in turns, so that captured work
   /// fits where as many rounds have been sent, modulo 4, as when it was captured.
   [[nodiscard]] int phase() const noexcept;
-  /// Captured work of so many rounds is submitted again.
+  // Rounds between these two are captured: they happen when replay() launches them.
+  void begin_capture() const;
+  void end_capture() const;
+  /// Calls `launch`, which submits captured work of so many rounds, when all ranks are about to do
+  /// so: partners, theirs, and so on.
   ///
   /// @throws  as receive
-  void replay(int rounds) const;
+  void replay(int rounds, const std::function<void()>& launch) const;
   /// Has synchronize() of a stream, whose work waits for that of receive()'s, throw as well.
   void tell(runtime::StreamRef stream) const;
 
  private:
+  void count(std::size_t rounds) const;
+
   Group group_;
   std::shared_ptr<detail::PeerRounds> rounds_;
   std::size_t sent_bytes_ = 0;

@@ -13,8 +13,7 @@ namespace rtcg::distributed {
 enum class Waiting {
   hosts,
   /// Where each rank has a device of its own that reaches those of the others; hosts elsewhere. A
-  /// rank must not do what waits for all GPUs while another one waits for its message: allocate or
-  /// free memory, compile or load kernels. Steps of dg and all_reduce do not, once they have run.
+  /// host still waits until its partners' hosts have submitted what its stream is to wait for.
   devices,
 };
 

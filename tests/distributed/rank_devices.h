@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <deque>
 #include <functional>
@@ -59,12 +61,20 @@ inline const std::vector<DeviceSet>& device_sets() {
   return sets;
 }
 
-/// With which ranks on devices of the processor that are apart wait on these.
-inline GroupOptions options_on(const std::vector<runtime::Device>& devices) {
-  const bool is_apart = devices.size() > 1 &&
-                        devices[0].info().id.kind == runtime::BackendKind::host &&
-                        !(devices[0] == devices[1]);
-  return {.waiting = is_apart ? Waiting::devices : Waiting::hosts};
+/// Runs ranks whose hosts wait for messages, and then, where each has a device of its own, ranks
+/// whose devices do.
+inline void run_both_ways(const std::vector<runtime::Device>& devices,
+                          const std::function<void(const Group&)>& work) {
+  run_ranks(devices, work, {.waiting = Waiting::hosts});
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(i), devices[i]) !=
+        devices.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return;
+    }
+  }
+  if (devices.size() > 1) {
+    run_ranks(devices, work, {.waiting = Waiting::devices});
+  }
 }
 
 /// Devices on the processor that are different ones to the ranks, as GPUs are. They live as long as

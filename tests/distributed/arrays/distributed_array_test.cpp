@@ -47,7 +47,7 @@ TEST(DistributedArray, IsScatteredAndGathered) {
       const std::vector<double> whole = values(3 * rows);
       for (const int ranks : {1, 2, 5}) {
         const int root = ranks / 2;
-        run_ranks(set.of_ranks(ranks), [&](const Group& group) {
+        testing::run_both_ways(set.of_ranks(ranks), [&](const Group& group) {
           with_stream(group, [&] {
             std::optional<AnyArray> given;
             if (group.rank() == root) {
@@ -91,7 +91,7 @@ TEST(DistributedArray, ReadsNeighboursFromItsHalo) {
       for (const std::int64_t length : {2, 3, 9, 4500}) {
         for (const int ranks : {1, 2, 5}) {
           const std::int64_t halo = 2;
-          run_ranks(set.of_ranks(ranks), [&](const Group& group) {
+          testing::run_both_ways(set.of_ranks(ranks), [&](const Group& group) {
             with_stream(group, [&] {
               const DistributedArray x(group, DType::f64, {length, 2},
                                        {.halo = halo, .is_periodic = is_periodic});
@@ -159,7 +159,7 @@ struct Sums {
 Sums sums_on(const std::vector<runtime::Device>& devices, const Extents& shape) {
   std::mutex mutex;
   std::vector<Sums> found;
-  run_ranks(devices, [&](const Group& group) {
+  testing::run_both_ways(devices, [&](const Group& group) {
     with_stream(group, [&] {
       const DistributedArray x(group, DType::f64, shape, {.halo = 1});
       const AnyArray place = shape.size() == 1 ? x.places() : x.places().reshape(-1, 1);

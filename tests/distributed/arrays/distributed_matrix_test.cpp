@@ -40,24 +40,21 @@ DistributedMatrix scattered_entries(const Group& group, std::int64_t size) {
 
 std::vector<float> product_on(const std::vector<runtime::Device>& devices, std::int64_t size) {
   std::vector<float> result;
-  run_ranks(
-      devices,
-      [&](const Group& group) {
-        const runtime::Stream stream(group.device());
-        const arrays::StreamScope scope(stream);
-        const DistributedMatrix a = scattered_entries(group, size);
-        const DistributedArray x(group, DType::f32, {size});
-        // no function: its last bits depend on where a vector of the processor begins
-        x.assign(1 / (1 + 0.1 * arrays::Expression(x.places())));
-        const DistributedArray y(group, DType::f32, {size});
-        a.multiply_into(stream, x.local(), y.local());
-        a.multiply_into(stream, y.local(), x.local());  // the memory for products is used again
-        const std::vector<float> found = x.gathered().to_vector<float>();
-        if (group.is_first()) {
-          result = found;
-        }
-      },
-      testing::options_on(devices));
+  testing::run_both_ways(devices, [&](const Group& group) {
+    const runtime::Stream stream(group.device());
+    const arrays::StreamScope scope(stream);
+    const DistributedMatrix a = scattered_entries(group, size);
+    const DistributedArray x(group, DType::f32, {size});
+    // no function: its last bits depend on where a vector of the processor begins
+    x.assign(1 / (1 + 0.1 * arrays::Expression(x.places())));
+    const DistributedArray y(group, DType::f32, {size});
+    a.multiply_into(stream, x.local(), y.local());
+    a.multiply_into(stream, y.local(), x.local());  // the memory for products is used again
+    const std::vector<float> found = x.gathered().to_vector<float>();
+    if (group.is_first()) {
+      result = found;
+    }
+  });
   return result;
 }
 
@@ -116,28 +113,25 @@ TEST(DistributedMatrix, FetchesWhatItsRowsNeed) {
 TEST(DistributedMatrix, MultipliesInnerRowsWhileElementsTravel) {
   const auto product = [](const std::vector<runtime::Device>& devices) {
     std::vector<double> result;
-    run_ranks(
-        devices,
-        [&](const Group& group) {
-          const runtime::Stream stream(group.device());
-          const arrays::StreamScope scope(stream);
-          const DistributedMatrix a = poisson<double>(group, 30);
-          const DistributedArray x(group, DType::f64, {900});
-          x.assign(1 / (1 + 0.1 * arrays::Expression(x.places())));
-          const DistributedArray y(group, DType::f64, {900});
-          const std::uint64_t before = group.traffic().bytes;
-          for (int i = 0; i < 3; ++i) {
-            a.multiply_into(stream, x.local(), y.local());
-            a.multiply_into(stream, y.local(), x.local());
-          }
-          EXPECT_EQ(group.traffic().bytes - before,
-                    group.size() == 1 ? 0 : 6 * (group.rank() == 1 ? 60 : 30) * sizeof(double));
-          const std::vector<double> found = x.gathered().to_vector<double>();
-          if (group.is_first()) {
-            result = found;
-          }
-        },
-        testing::options_on(devices));
+    testing::run_both_ways(devices, [&](const Group& group) {
+      const runtime::Stream stream(group.device());
+      const arrays::StreamScope scope(stream);
+      const DistributedMatrix a = poisson<double>(group, 30);
+      const DistributedArray x(group, DType::f64, {900});
+      x.assign(1 / (1 + 0.1 * arrays::Expression(x.places())));
+      const DistributedArray y(group, DType::f64, {900});
+      const std::uint64_t before = group.traffic().bytes;
+      for (int i = 0; i < 3; ++i) {
+        a.multiply_into(stream, x.local(), y.local());
+        a.multiply_into(stream, y.local(), x.local());
+      }
+      EXPECT_EQ(group.traffic().bytes - before,
+                group.size() == 1 ? 0 : 6 * (group.rank() == 1 ? 60 : 30) * sizeof(double));
+      const std::vector<double> found = x.gathered().to_vector<double>();
+      if (group.is_first()) {
+        result = found;
+      }
+    });
     return result;
   };
   const std::vector<double> one = product(host_devices_apart(1));
@@ -151,27 +145,24 @@ struct Solved {
 
 Solved solve_on(const std::vector<runtime::Device>& devices, int side, bool has_diagonal) {
   Solved result;
-  run_ranks(
-      devices,
-      [&](const Group& group) {
-        const runtime::Stream stream(group.device());
-        const arrays::StreamScope scope(stream);
-        const DistributedMatrix a = poisson<double>(group, side);
-        const DistributedArray b(group, DType::f64, {a.blocks().length()});
-        b.assign(1 / (1 + 0.01 * arrays::Expression(b.places())));
-        arrays::SolveOptions options{.tolerance = 1e-9};
-        if (has_diagonal) {
-          options.preconditioner = arrays::Preconditioner::of_diagonal(1 / (2 + a.diagonal()));
-        }
-        const arrays::Solution found = conjugate_gradients(a, b, options);
-        const DistributedArray x(group, DType::f64, b.shape());
-        x.assign(found.x);
-        const std::vector<double> whole = x.gathered().to_vector<double>();
-        if (group.is_first()) {
-          result = {whole, found.history};
-        }
-      },
-      testing::options_on(devices));
+  testing::run_both_ways(devices, [&](const Group& group) {
+    const runtime::Stream stream(group.device());
+    const arrays::StreamScope scope(stream);
+    const DistributedMatrix a = poisson<double>(group, side);
+    const DistributedArray b(group, DType::f64, {a.blocks().length()});
+    b.assign(1 / (1 + 0.01 * arrays::Expression(b.places())));
+    arrays::SolveOptions options{.tolerance = 1e-9};
+    if (has_diagonal) {
+      options.preconditioner = arrays::Preconditioner::of_diagonal(1 / (2 + a.diagonal()));
+    }
+    const arrays::Solution found = conjugate_gradients(a, b, options);
+    const DistributedArray x(group, DType::f64, b.shape());
+    x.assign(found.x);
+    const std::vector<double> whole = x.gathered().to_vector<double>();
+    if (group.is_first()) {
+      result = {whole, found.history};
+    }
+  });
   return result;
 }
 

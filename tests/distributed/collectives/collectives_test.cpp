@@ -170,7 +170,7 @@ TEST(Collectives, MoveValuesBetweenRanks) {
   for (const DeviceSet& set : device_sets()) {
     SCOPED_TRACE(set.name);
     for (const int ranks : {1, 2, 5}) {
-      run_ranks(set.of_ranks(ranks), [&](const Group& group) {
+      testing::run_both_ways(set.of_ranks(ranks), [&](const Group& group) {
         const Device device = group.device();
         const runtime::Stream stream(device);
         const int rank = group.rank();

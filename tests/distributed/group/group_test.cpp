@@ -116,7 +116,7 @@ TEST(Group, ExchangesInTheOrderOfStreams) {
   constexpr int rounds = 20;
   for (const DeviceSet& set : device_sets()) {
     SCOPED_TRACE(set.name);
-    run_ranks(set.of_ranks(4), [&](const Group& group) {
+    testing::run_both_ways(set.of_ranks(4), [&](const Group& group) {
       const runtime::Stream stream(group.device());
       const Buffer<int> sent(group.device(), 2 * count);
       const Buffer<int> received(group.device(), 2 * count);
@@ -154,7 +154,7 @@ TEST(Group, LetsWorkReadMessagesWhereTheyAre) {
   for (const DeviceSet& set : device_sets()) {
     for (const int ranks : {1, 2, 3}) {
       SCOPED_TRACE(set.name);
-      run_ranks(set.of_ranks(ranks), [&](const Group& group) {
+      testing::run_both_ways(set.of_ranks(ranks), [&](const Group& group) {
         const runtime::Stream stream(group.device());
         const Buffer<int> sent(group.device(), count);
         const Buffer<int> received(group.device(), std::vector<int>(count, -1));

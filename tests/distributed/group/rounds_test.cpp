@@ -1,5 +1,6 @@
 #include "rtcg/distributed/group/rounds.h"
 
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -159,6 +160,64 @@ TEST(Rounds, RefuseRanksThatThereAreNot) {
                run_ranks(host_devices_apart(1), open, {.waiting = Waiting::devices}));
 }
 
+// As what allocates, frees or loads may do: a rank waits for another one's device before it submits
+// what that one waits for.
+TEST(Rounds, LetARankWaitForAllDevicesAtAnyTime) {
+  for (const std::vector<Device>& devices : able_devices(3)) {
+    run_ranks(devices,
+              [&](const Group& group) {
+                const Stream stream(group.device());
+                const auto rounds = open_rounds(group, all_others(group, 8), "test");
+                const Buffer<double> value(group.device(), std::vector<double>{1.0});
+                double expected = 1;
+                for (int i = 0; i < 12; ++i) {
+                  const auto wait_in_turns = [&](int turn) {
+                    if (turn % group.size() == group.rank()) {
+                      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+                      for (const Device& each : devices) {
+                        each.backend().synchronize_device();
+                      }
+                    }
+                  };
+                  wait_in_turns(i);
+                  rounds->send(stream);
+                  wait_in_turns(i + 1);
+                  rounds->receive(stream);
+                  wait_in_turns(i + 1);
+                  all_reduce(group, stream, value, Operation::sum);
+                  expected *= group.size();
+                }
+                EXPECT_EQ(value.to_vector(stream), std::vector<double>{expected});
+              },
+              {.timeout_seconds = 5, .waiting = Waiting::devices});
+  }
+}
+
+// Ranks in a row: the first launches together with the last, which it has no rounds with.
+TEST(Rounds, LaunchTogetherWithPartnersOfPartners) {
+  const std::vector<Device> devices = host_devices_apart(3);
+  std::atomic<int> arrived = 0;
+  run_ranks(
+      devices,
+      [&](const Group& group) {
+        const Stream stream(group.device());
+        std::vector<Partner> partners;
+        for (const int each : {group.rank() - 1, group.rank() + 1}) {
+          if (each >= 0 && each < group.size()) {
+            partners.push_back({each, 8, 8});
+          }
+        }
+        const auto rounds = open_rounds(group, partners, "test");
+        for (int i = 1; i <= 8; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(group.rank() == i % 3 ? 3 : 0));
+          ++arrived;
+          rounds->replay(1, [&] { EXPECT_GE(arrived, 3 * i); });
+        }
+        EXPECT_EQ(group.traffic().messages, 8 * partners.size());
+      },
+      {.waiting = Waiting::devices});
+}
+
 // Rank 0 sends and receives as if nothing were; what it waits for does not come.
 Error error_of_waiting(const std::vector<Device>& devices,
                        const std::function<void(const Group&)>& other, double timeout_seconds) {
@@ -173,15 +232,15 @@ Error error_of_waiting(const std::vector<Device>& devices,
                   other(group);
                   return;
                 }
-                for (int i = 0; i < 3; ++i) {
-                  rounds->send(stream);
-                  rounds->receive(stream);
-                }
                 try {
-                  stream.synchronize();
+                  for (int i = 0; i < 3; ++i) {
+                    rounds->send(stream);
+                    rounds->receive(stream);
+                  }
                 } catch (const Error& error) {
                   found = error;
                 }
+                EXPECT_THROW(stream.synchronize(), Error);
                 EXPECT_THROW(rounds->send(stream), Error);
                 EXPECT_THROW(rounds->receive(stream), Error);
                 stream.synchronize();  // says it once
