@@ -83,20 +83,6 @@ struct ElementwiseKernel::Typed {
   std::vector<KernelArgument> arguments;
   std::vector<ElementAssignment> assignments;
 
-  /// Which argument an assignment goes to.
-  [[nodiscard]] std::size_t target_of(const ElementAssignment& assignment) const {
-    const auto found = std::find_if(
-        arguments.begin(), arguments.end(),
-        [&](const KernelArgument& argument) { return argument.name == assignment.target; });
-    if (found == arguments.end() || !found->is_array || found->is_const || found->structure) {
-      throw InvalidInput("arrays.elementwise_kernel.bad_target",
-                         fmt::format("nothing can be assigned to '{}': no array argument that is "
-                                     "not const has that name",
-                                     assignment.target));
-    }
-    return static_cast<std::size_t>(found - arguments.begin());
-  }
-
   /// An array of one axis, of all elements of the common shape that the range chooses.
   static AnyArray ranged(const AnyArray& array, const Extents& shape, const Slice& range) {
     const std::optional<Layout> flat =
@@ -132,7 +118,7 @@ struct ElementwiseKernel::Typed {
     std::vector<Expression> results;
     std::vector<AnyArray> targets;
     for (const ElementAssignment& assignment : assignments) {
-      const std::size_t target = target_of(assignment);
+      const std::size_t target = detail::target_of(arguments, assignment);
       detail::check_array(arguments[target], values[target], true);
       targets.push_back(*values[target].node()->array);
       results.push_back(detail::substitute(assignment.value, bound));
@@ -146,7 +132,7 @@ ElementwiseKernel::ElementwiseKernel(const ArgumentList& arguments,
     : typed_(std::make_shared<Typed>(Typed{arguments.list(), std::move(assignments)})) {
   static_cast<void>(detail::SnippetProgram(typed_->arguments, ""));  // checks the names
   for (const ElementAssignment& assignment : typed_->assignments) {
-    static_cast<void>(typed_->target_of(assignment));
+    static_cast<void>(detail::target_of(typed_->arguments, assignment));
     static_cast<void>(detail::substitute(assignment.value, detail::values_of(typed_->arguments)));
   }
 }
@@ -211,7 +197,7 @@ loopy::Kernel ElementwiseKernel::as_loop_kernel() const {
   }
   detail::LoopKernelMaker maker = detail::typed_loop_maker(typed_->arguments, "elementwise");
   for (const ElementAssignment& assignment : typed_->assignments) {
-    const DType dtype = typed_->arguments[typed_->target_of(assignment)].dtype;
+    const DType dtype = typed_->arguments[detail::target_of(typed_->arguments, assignment)].dtype;
     maker.assign(loopy::access(assignment.target, {loopy::Name{"i"}}), dtype,
                  *detail::fitted(assignment.value, dtype).node(), {loopy::Name{"i"}});
   }

@@ -522,6 +522,37 @@ void LoopKernelMaker::assign_scan(const Expr& target, Op op, const ExpressionNod
   add_statement({to_loop_memory(result, node.dtype), {}}, target, within);
 }
 
+void LoopKernelMaker::add_operation(const std::string& name,
+                                    const std::vector<std::string>& parameters,
+                                    const std::vector<Expression>& values,
+                                    const std::vector<Expression>& neutral) {
+  loopy::SubstitutionRule rule{name, parameters, 0, {}};
+  Operands joined;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    joined.push_back(value(*values[i].node(), {}));
+    rule.neutral.push_back(value(*neutral[i].node(), {}));
+  }
+  rule.body = joined.size() == 1 ? joined.front() : loopy::call("make_tuple", joined);
+  kernel_.rules.push_back(std::move(rule));
+}
+
+void LoopKernelMaker::assign_scan(const std::vector<Expr>& targets, const std::string& operation,
+                                  const std::vector<Expression>& values, const std::string& iname,
+                                  const std::set<std::string>& within) {
+  loopy::Reduction running{operation, {iname}, {}};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    running.operands.push_back(value(*values[i].node(), {}));
+    if (const auto* name = get_if<loopy::Name>(targets[i])) {
+      kernel_.temporaries.push_back({.name = name->name, .type = computed_type(values[i].dtype())});
+    }
+  }
+  loopy::Instruction instruction;
+  instruction.id = "set_" + loopy::target_name(targets.front());
+  instruction.within_inames.insert(within.begin(), within.end());
+  instruction.kind = loopy::Assignment{targets, loopy::scan(std::move(running))};
+  kernel_.instructions.push_back(std::move(instruction));
+}
+
 /// The index of the operand's element for that of the element that is computed of it.
 LoopKernelMaker::Index LoopKernelMaker::broadcast(const Index& index, const Extents& shape) {
   const int missing = static_cast<int>(index.size()) - shape.size();

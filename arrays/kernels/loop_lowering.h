@@ -74,6 +74,16 @@ class LoopKernelMaker {
   void assign_scan(const loopy::Expr& target, Op op, const ExpressionNode& node,
                    const std::string& iname, const Index& operand, const Index& within);
 
+  /// An operation that joins values, which are expressions of its parameters: those of earlier
+  /// elements, then those of later ones. A tuple of several values has a number for each.
+  void add_operation(const std::string& name, const std::vector<std::string>& parameters,
+                     const std::vector<Expression>& values, const std::vector<Expression>& neutral);
+  /// The same with any operation and values of no axes: `targets = scan(operation, iname, values)`.
+  /// A target that is a name becomes a variable of the value's type.
+  void assign_scan(const std::vector<loopy::Expr>& targets, const std::string& operation,
+                   const std::vector<Expression>& values, const std::string& iname,
+                   const std::set<std::string>& within);
+
   /// @throws Unsupported  arrays.as_loop_kernel.no_loop: the checks of the loop engine refuse it
   [[nodiscard]] loopy::Kernel finish();
 

@@ -106,6 +106,20 @@ std::map<std::string, Expression> bind_values(const std::vector<KernelArgument>&
   return result;
 }
 
+std::size_t target_of(const std::vector<KernelArgument>& arguments,
+                      const ElementAssignment& assignment) {
+  const auto found = std::find_if(
+      arguments.begin(), arguments.end(),
+      [&](const KernelArgument& argument) { return argument.name == assignment.target; });
+  if (found == arguments.end() || !found->is_array || found->is_const || found->structure) {
+    throw InvalidInput("arrays.elementwise_kernel.bad_target",
+                       fmt::format("nothing can be assigned to '{}': no array argument that is "
+                                   "not const has that name",
+                                   assignment.target));
+  }
+  return static_cast<std::size_t>(found - arguments.begin());
+}
+
 std::map<std::string, Expression> values_of(const std::vector<KernelArgument>& arguments) {
   std::map<std::string, Expression> result;
   for (const KernelArgument& argument : arguments) {

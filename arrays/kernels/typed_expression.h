@@ -40,6 +40,12 @@ class LoopKernelMaker;
 [[nodiscard]] std::map<std::string, Expression> bind_values(
     const std::vector<KernelArgument>& arguments, const std::vector<Expression>& values);
 
+/// Which of the arguments an assignment goes to.
+///
+/// @throws InvalidInput  arrays.elementwise_kernel.bad_target
+[[nodiscard]] std::size_t target_of(const std::vector<KernelArgument>& arguments,
+                                    const ElementAssignment& assignment);
+
 /// The arguments themselves as their values.
 [[nodiscard]] std::map<std::string, Expression> values_of(
     const std::vector<KernelArgument>& arguments);

@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
-#include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_kernel.h"
-#include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/arrays/kernels/snippet_form.h"
+#include "rtcg/arrays/scan/scan_rows.h"
 #include "rtcg/arrays/scan/scan_value.h"
+#include "rtcg/arrays/scan/typed_scan.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/loopy/analyze/add_function.h"
@@ -35,15 +35,6 @@ std::optional<std::size_t> element_named(const std::string& words,
   return std::nullopt;
 }
 
-/// The array of a value if it is contiguous and of that type and number of elements, in this shape.
-std::optional<AnyArray> whole_array(const Expression& value, DType dtype, const Extents& shape) {
-  const detail::ExpressionNode& node = *value.node();
-  const bool fits = node.op == Op::leaf && node.dtype == dtype &&
-                    node.array->layout().is_contiguous() &&
-                    node.array->count() == element_count(shape);
-  return fits ? std::optional(node.array->reshape(shape)) : std::nullopt;
-}
-
 }  // namespace
 
 struct ScanKernel::Program {
@@ -61,8 +52,10 @@ struct ScanKernel::Program {
         segment_start(text.segment_start, arguments) {
     check();
     const auto uses = [&](const char* name) { return output.names().count(name) != 0; };
-    scans_exclusively =
-        options.is_exclusive && !has_segments && !uses("prev_item") && !uses("last_item");
+    // what the loop engine knows begins with a neutral element of its own
+    const auto known = detail::known_operation(scan);
+    scans_exclusively = options.is_exclusive && !has_segments && !uses("prev_item") &&
+                        !uses("last_item") && (!known || detail::is_neutral(neutral, *known));
     make_kernels(text, where);
     scan_of_values = std::make_unique<detail::LoopCall>(loop_kernel(text), options.wisdom_path);
   }
@@ -73,11 +66,11 @@ struct ScanKernel::Program {
 
   void run(const std::vector<Expression>& given, const ScanLaunch& launch) const {
     detail::check_argument_count(arguments.size(), given.size());
-    const Rows rows = rows_of(given, launch);
+    const detail::ScanRows rows = detail::scan_rows(arguments, given, options.axis, launch.count);
     if (rows.count() == 0) {
       return;
     }
-    const runtime::StreamRef stream = launch.stream.value_or(stream_of(given));
+    const runtime::StreamRef stream = launch.stream.value_or(detail::stream_of_values(given));
     const StreamScope scope(stream);
     std::optional<AnyArray> starts;
     const std::vector<AnyArray> values = values_of(given, rows, stream, starts);
@@ -87,9 +80,9 @@ struct ScanKernel::Program {
     }
     const bool is_done = !items.empty() && value.dtype == value.fields[0].dtype;
     if (!is_done) {
-      items = new_arrays(rows, stream);
+      items = call().new_arrays(rows, stream);
     }
-    scan_rows(stream, rows, values, items, starts);
+    call().run(*scan_of_values, stream, rows, values, items, starts);
     if (!is_done) {
       std::vector<Expression> all = given;
       all.insert(all.end(), items.begin(), items.end());
@@ -103,15 +96,6 @@ struct ScanKernel::Program {
   }
 
  private:
-  /// Elements along the axis of a scan, those before that axis and those after it.
-  struct Rows {
-    Extents shape{};
-    std::int64_t outer = 1;
-    std::int64_t length = 0;
-    std::int64_t inner = 1;
-    [[nodiscard]] std::int64_t count() const { return outer * length * inner; }
-  };
-
   detail::ScanValue value;
   std::vector<KernelArgument> arguments;
   ScanKernelOptions options;
@@ -127,6 +111,8 @@ struct ScanKernel::Program {
   std::optional<ElementwiseKernel> input_kernel{};
   std::optional<ElementwiseKernel> output_kernel{};
   std::unique_ptr<const detail::LoopCall> scan_of_values{};
+
+  [[nodiscard]] detail::ScanCall call() const { return {value.fields, options.axis.has_value()}; }
 
   void make_kernels(const ScanText& text, SourceOrigin where) {
     const std::string values = names.make("scan_values");
@@ -203,16 +189,7 @@ struct ScanKernel::Program {
     output_kernel.emplace(arguments_with(items, true), declared + text.output, elementwise, where);
   }
 
-  [[nodiscard]] std::vector<AnyArray> new_arrays(const Rows& rows,
-                                                 runtime::StreamRef stream) const {
-    std::vector<AnyArray> result;
-    for (const auto& field : value.fields) {
-      result.emplace_back(field.dtype, rows.shape, stream);
-    }
-    return result;
-  }
-
-  void add_numbers(const Rows& rows, std::vector<Expression>& all) const {
+  void add_numbers(const detail::ScanRows& rows, std::vector<Expression>& all) const {
     all.emplace_back(rows.length);
     if (options.axis) {
       all.emplace_back(rows.inner);
@@ -221,7 +198,8 @@ struct ScanKernel::Program {
 
   /// Where the items go if the output is `y[i] = item`.
   [[nodiscard]] std::optional<AnyArray> target_of(const std::vector<Expression>& given,
-                                                  const Rows& rows, const AnyArray& values) const {
+                                                  const detail::ScanRows& rows,
+                                                  const AnyArray& values) const {
     const bool has_own_item = !options.is_exclusive || scans_exclusively;
     if (!value.is_number() || !has_own_item) {
       return std::nullopt;
@@ -232,30 +210,9 @@ struct ScanKernel::Program {
       return std::nullopt;
     }
     detail::check_array(arguments[*place], given[*place], true);
-    auto items = whole_array(given[*place], value.dtype, rows.shape);
+    auto items = detail::whole_array(given[*place], value.dtype, rows.shape);
     // in place, elements would be written before others have read them
     return items && items->storage() == values.storage() ? std::nullopt : items;
-  }
-
-  void scan_rows(runtime::StreamRef stream, const Rows& rows, const std::vector<AnyArray>& values,
-                 const std::vector<AnyArray>& items, const std::optional<AnyArray>& starts) const {
-    std::vector<std::pair<std::string, AnyArray>> arrays;
-    loopy::IntegerValues lengths = {{"n", rows.length}};
-    const auto in_rows = [&](const AnyArray& array) {
-      return options.axis ? array.reshape(rows.outer, rows.length, rows.inner) : array;
-    };
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      arrays.emplace_back(detail::ScanValue::part("values", value.fields[k]), in_rows(values[k]));
-      arrays.emplace_back(detail::ScanValue::part("items", value.fields[k]), in_rows(items[k]));
-    }
-    if (starts) {
-      arrays.emplace_back("starts", in_rows(*starts));
-    }
-    if (options.axis) {
-      lengths["outer"] = rows.outer;
-      lengths["inner"] = rows.inner;
-    }
-    scan_of_values->run(stream, arrays, lengths);
   }
 
   /// Reserves the names of the texts, too.
@@ -428,54 +385,18 @@ struct ScanKernel::Program {
     return result;
   }
 
-  [[nodiscard]] Rows rows_of(const std::vector<Expression>& given, const ScanLaunch& launch) const {
-    const auto first = std::find_if(arguments.begin(), arguments.end(),
-                                    [](const auto& each) { return each.is_array; });
-    if (!options.axis && launch.count) {
-      return {{*launch.count}, 1, *launch.count, 1};
-    }
-    if (first == arguments.end()) {
-      throw InvalidInput("arrays.scan_kernel.no_count",
-                         "a scan without arrays has no number of elements: give ScanLaunch::count");
-    }
-    Extents shape = given[static_cast<std::size_t>(first - arguments.begin())].shape();
-    if (first->structure) {
-      shape.pop_back();
-    }
-    if (!options.axis) {
-      const std::int64_t count = element_count(shape);
-      return {{count}, 1, count, 1};
-    }
-    const auto axis =
-        static_cast<std::size_t>(checked_axis(*options.axis, static_cast<int>(shape.size())));
-    Rows result{shape, 1, shape[axis], 1};
-    for (std::size_t i = 0; i < static_cast<std::size_t>(shape.size()); ++i) {
-      (i < axis ? result.outer : result.inner) *= i == axis ? 1 : shape[i];
-    }
-    return result;
-  }
-
-  static runtime::StreamRef stream_of(const std::vector<Expression>& given) {
-    for (const Expression& value : given) {
-      if (value.node()->array) {
-        return current_stream(value.node()->array->stream());
-      }
-    }
-    return current_stream();
-  }
-
   /// An array for each field. @param starts  gets the beginnings of segments
-  std::vector<AnyArray> values_of(const std::vector<Expression>& given, const Rows& rows,
-                                  runtime::StreamRef stream,
+  std::vector<AnyArray> values_of(const std::vector<Expression>& given,
+                                  const detail::ScanRows& rows, runtime::StreamRef stream,
                                   std::optional<AnyArray>& starts) const {
     const auto source = element_named(input.without_blanks(), arguments);
     if (source && !has_segments && value.is_number() && value.dtype == value.fields[0].dtype) {
       detail::check_array(arguments[*source], given[*source], false);
-      if (auto values = whole_array(given[*source], value.dtype, rows.shape)) {
+      if (auto values = detail::whole_array(given[*source], value.dtype, rows.shape)) {
         return {*std::move(values)};
       }
     }
-    std::vector<AnyArray> values = new_arrays(rows, stream);
+    std::vector<AnyArray> values = call().new_arrays(rows, stream);
     std::vector<Expression> all = given;
     all.insert(all.end(), values.begin(), values.end());
     add_numbers(rows, all);
@@ -493,12 +414,21 @@ ScanKernel::ScanKernel(const ResultType& type, const ScanText& text, const Argum
     : program_(std::make_shared<const Program>(type, text, arguments.list(), std::move(options),
                                                where)) {}
 
+ScanKernel::ScanKernel(const ScanExpressions& scan, const ArgumentList& arguments,
+                       ScanKernelOptions options)
+    : typed_(
+          std::make_shared<const detail::TypedScan>(scan, arguments.list(), std::move(options))) {}
+
 void ScanKernel::run(const std::vector<Expression>& values, const ScanLaunch& launch) const {
-  program_->run(values, launch);
+  if (typed_) {
+    typed_->run(values, launch);
+  } else {
+    program_->run(values, launch);
+  }
 }
 
 loopy::Kernel ScanKernel::as_loop_kernel() const {
-  return program_->loop_kernel();
+  return typed_ ? typed_->loop_kernel() : program_->loop_kernel();
 }
 
 }  // namespace rtcg::arrays

@@ -1,6 +1,7 @@
 #include "rtcg/arrays/scan/scan_kernel.h"
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <numeric>
 
@@ -13,6 +14,7 @@
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/arrays/support/taken_by_nvrtc.h"
@@ -254,6 +256,12 @@ TEST(ScanKernel, LeavesOutTheElementItself) {
                 .to_vector<std::int32_t>());
       }
     }
+    const ScanKernel greatest(
+        "int", {.input = "x[i]", .scan = "max(a, b)", .neutral = "-5", .output = "y[i] = item"},
+        "const int *x, int *y", {.is_exclusive = true});
+    greatest(x, y);
+    EXPECT_EQ(y(0).item(), -5);
+    EXPECT_EQ(y(1).item(), values[0]);
     const ScanKernel segments("int",
                               {.input = "x[i]",
                                .scan = "across_seg_boundary ? b : a + b",
@@ -519,6 +527,266 @@ TEST(ScanKernel, RefusesWhatIsMisspelt) {
       "int", {.input = "i", .scan = "a + b", .neutral = "0", .output = "(void)item"}, "int step");
   EXPECT_ERROR("arrays.scan_kernel.no_count", counted(1));
   EXPECT_ERROR("arrays.snippet_kernel.argument_count", counted());
+}
+
+using Assignments = std::vector<ElementAssignment>;
+using Values = ScanJoin::Values;
+
+Expression add(const Expression& a, const Expression& b) {
+  return a + b;
+}
+
+TEST(ScanKernel, OfExpressionsFollowsNumPysRules) {
+  const KernelArgument x = array_argument<std::int8_t>("x");
+  const KernelArgument scale = number_argument<float>("scale");
+  const KernelArgument y = array_argument<float>("y");
+  const KernelArgument rest = array_argument<float>("rest");
+  const ScanKernel sums({.input = {value_of(x) * value_of(scale)},
+                         .scan = add,
+                         .neutral = {0},
+                         .output = [](const ScanItems& s) -> Assignments {
+                           return {{"y", s.item()}, {"rest", s.last() - s.previous()}};
+                         }},
+                        {x, scale, y, rest});
+  on_every_device([&] {
+    for (const std::int64_t count : {0, 1, 500}) {
+      SCOPED_TRACE(count);
+      const Array<std::int8_t> values(evaluate(cast(indices({count}) * 37 % 11 - 4, DType::i8)));
+      const auto found = zeros<float>({count});
+      const auto found_rest = zeros<float>({count});
+      sums(values, 0.5, found, found_rest);
+      const auto given = values.to_vector();
+      const auto each = found.to_vector();
+      const auto each_rest = found_rest.to_vector();
+      const float total = static_cast<float>(std::accumulate(given.begin(), given.end(), 0)) / 2;
+      float running = 0;
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        ASSERT_EQ(each_rest[i], total - running) << i;
+        running += static_cast<float>(given[i]) / 2;
+        ASSERT_EQ(each[i], running) << i;
+      }
+    }
+  });
+}
+
+TEST(ScanKernel, OfExpressionsJoinsTuplesInTheirOrder) {
+  // of maps x -> m*x + c, the first one first; places count from the last element on
+  const KernelArgument m = array_argument<std::uint32_t>("m");
+  const KernelArgument out = array_argument<std::uint32_t>("out");
+  const ScanExpressions maps{
+      .input = {value_of(m), cast<std::uint32_t>(scan_length() - scan_place())},
+      .scan =
+          [](const Values& a, const Values& b) {
+            return Values{a[0] * b[0], a[1] * b[0] + b[1]};
+          },
+      .neutral = {1, 0},
+      .output = [](const ScanItems& s) -> Assignments {
+        return {{"out", s.item(0) + 3 * s.item(1) + s.previous(1)}};
+      }};
+  on_every_device([&] {
+    for (const bool is_reverse : {false, true}) {
+      SCOPED_TRACE(is_reverse);
+      const ScanKernel kernel(maps, {m, out}, {.is_reverse = is_reverse});
+      const Array<std::uint32_t> factors(evaluate(cast(indices({300}) % 7 + 3, DType::u32)));
+      const auto found = zeros<std::uint32_t>({300});
+      kernel(factors, found);
+      const auto given = factors.to_vector();
+      const auto each = found.to_vector();
+      std::uint32_t factor = 1;
+      std::uint32_t constant = 0;
+      for (std::size_t k = 0; k < given.size(); ++k) {
+        const std::size_t i = is_reverse ? given.size() - 1 - k : k;
+        const std::uint32_t before = constant;
+        factor *= given[i];
+        constant = constant * given[i] + static_cast<std::uint32_t>(given.size() - i);
+        ASSERT_EQ(each[i], factor + 3 * constant + before) << i;
+      }
+    }
+  });
+}
+
+TEST(ScanKernel, OfExpressionsBeginsAnewAtSegments) {
+  const KernelArgument x = array_argument<std::int32_t>("x");
+  const KernelArgument y = array_argument<std::int32_t>("y");
+  const ScanExpressions greatest{
+      .input = {value_of(x)},
+      .scan = [](const Expression& a, const Expression& b) { return maximum(a, b); },
+      .neutral = {-5},
+      .output = [](const ScanItems& s) -> Assignments {
+        return {{"y", s.item()}};
+      },
+      .segment_start = scan_place() % 7 == 0};
+  const ScanExpressions in_rows{.input = {2 * value_of(x)},
+                                .scan = add,
+                                .neutral = {0},
+                                .output = [](const ScanItems& s) -> Assignments {
+                                  return {{"y", s.last() - s.item()}};
+                                }};
+  on_every_device([&] {
+    const Array<std::int32_t> values = some_numbers(6 * 50 * 4);
+    const std::vector<std::int32_t> given = values.to_vector();
+    for (const bool is_exclusive : {false, true}) {
+      const auto found = zeros<std::int32_t>({1200});
+      ScanKernel(greatest, {x, y}, {.is_exclusive = is_exclusive})(values, found);
+      const auto each = found.to_vector();
+      std::int32_t running = -5;
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        const std::int32_t before = i % 7 == 0 ? -5 : running;
+        running = std::max(before, given[i]);
+        ASSERT_EQ(each[i], is_exclusive ? before : running) << i;
+      }
+      // without segments
+      ScanExpressions whole_greatest = greatest;
+      whole_greatest.segment_start.reset();
+      ScanKernel(whole_greatest, {x, y}, {.is_exclusive = true})(values, found);
+      EXPECT_EQ(found(0).item(), -5);
+    }
+    for (const std::int64_t axis : {0, 1, -1}) {
+      SCOPED_TRACE(axis);
+      const AnyArray rows = values.any().reshape(6, 50, 4);
+      const Array<std::int32_t> found = zeros<std::int32_t>({6, 50, 4});
+      ScanKernel(in_rows, {x, y}, {.axis = axis})(rows, found);
+      const CumulativeOptions after{
+          .axis = axis, .is_exclusive = true, .is_reverse = true, .dtype = DType::i32};
+      EXPECT_EQ(found.to_vector(), cumulative_sum(2 * rows, after).to_vector<std::int32_t>());
+    }
+  });
+}
+
+TEST(ScanKernel, OfExpressionsJoinsEveryTypeOfNumbers) {
+  on_every_device([] {
+    const KernelArgument z = array_argument(DType::c128, "z");
+    const ScanKernel powers({.input = {value_of(z)},
+                             .scan = [](const Expression& a, const Expression& b) { return a * b; },
+                             .neutral = {1},
+                             .output = [](const ScanItems& s) -> Assignments {
+                               return {{"z", s.item()}};
+                             }},
+                            {z});
+    const Array<std::complex<double>> turns(std::vector<std::complex<double>>(40, {0, 1}));
+    powers(turns);  // in place
+    EXPECT_EQ(turns(6).item(), (std::complex<double>{0, -1}));
+    EXPECT_EQ(turns(39).item(), (std::complex<double>{1, 0}));
+    const KernelArgument h = array_argument(DType::f16, "h");
+    const ScanKernel halves(
+        {.input = {value_of(h)},
+         .scan = [](const Expression& a, const Expression& b) { return hypot(a, b); },
+         .neutral = {0},
+         .output = [](const ScanItems& s) -> Assignments {
+           return {{"h", s.item()}};
+         }},
+        {h});
+    const Array<Half> numbers(evaluate(cast(full(DType::f32, {16}, 1.5F), DType::f16)));
+    halves(numbers);
+    EXPECT_NEAR(Array<float>(evaluate(cast(numbers, DType::f32)))(15).item(), 6, 0.01);
+  });
+}
+
+TEST(ScanKernel, OfExpressionsIsAPlainSumOfTheLoopEngine) {
+  const KernelArgument x = array_argument<float>("x");
+  const KernelArgument y = array_argument<float>("y");
+  const ScanExpressions sums{.input = {value_of(x)},
+                             .scan = add,
+                             .neutral = {0},
+                             .output = [](const ScanItems& s) -> Assignments {
+                               return {{"y", s.item()}};
+                             }};
+  const ScanKernel kernel(sums, {x, y});
+  const auto statement = [](const ScanKernel& scan) {
+    const std::string text = to_string(scan.as_loop_kernel());
+    const std::size_t begin = text.find("items[i] =");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(
+      statement(kernel),
+      statement(ScanKernel(
+          "float", {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item"},
+          "const float *x, float *y")));
+  testing::on_every_watched_device([&](testing::WatchedBackend& watched) {
+    const runtime::Stream stream{runtime::Device(watched)};
+    const StreamScope scope(stream);
+    const AnyArray a = ones(DType::f32, {30});
+    const AnyArray b = zeros(DType::f32, {30});
+    kernel(a, b);
+    static_cast<void>(watched.take_calls());
+    kernel(b, a);
+    const auto calls = watched.take_calls();
+    EXPECT_EQ(testing::count_of(calls, {"launch"}), 1);
+    EXPECT_EQ(testing::count_of(calls, {"synchronize", "copy_with_host", "load"}), 0);
+  });
+}
+
+TEST(ScanKernel, OfExpressionsIsTheSameInCudaText) {
+  const KernelArgument x = array_argument<std::int32_t>("x");
+  const ScanKernel kernel(
+      {.input = {value_of(x)},
+       .scan = [](const Expression& a, const Expression& b) { return where(b != 0, b, a); },
+       .neutral = {0},
+       .output = [](const ScanItems& s) -> Assignments {
+         return {{"x", s.item()}};
+       },
+       .segment_start = value_of(x) == 3},
+      {x});
+  const std::vector<std::int32_t> values = some_numbers(1000).to_vector();
+  std::vector<std::uint8_t> starts(1000);
+  std::vector<std::int32_t> expected = values;
+  for (std::size_t i = 1; i < expected.size(); ++i) {
+    starts[i] = i % 77 == 0 ? 1 : 0;
+    expected[i] = expected[i] == 0 && starts[i] == 0 ? expected[i - 1] : expected[i];
+  }
+  EXPECT_EQ(
+      by_cuda_text(kernel.as_loop_kernel(), "i: g.0 l.0*64 unr*2; look_back i", values, starts),
+      expected);
+}
+
+TEST(ScanKernel, OfExpressionsRefusesWhatItCannotJoin) {
+  const KernelArgument x = array_argument<float>("x");
+  const KernelArgument y = array_argument<float>("y");
+  const ScanExpressions good{.input = {value_of(x)},
+                             .scan = add,
+                             .neutral = {0},
+                             .output = [](const ScanItems& s) -> Assignments {
+                               return {{"y", s.item()}};
+                             }};
+  const auto make = [&](const auto& change, ScanKernelOptions options = {}) {
+    ScanExpressions changed = good;
+    change(changed);
+    static_cast<void>(ScanKernel(changed, {x, y}, std::move(options)));
+  };
+  make([](ScanExpressions&) {});
+  EXPECT_ERROR("arrays.scan_kernel.type",
+               make([&](ScanExpressions& s) { s.input = {value_of(x) > 0}; }));
+  EXPECT_ERROR("arrays.scan_kernel.tuple", make([](ScanExpressions& s) { s.neutral = {0, 0}; }));
+  EXPECT_ERROR("arrays.scan_kernel.tuple",
+               make([&](ScanExpressions& s) { s.neutral = {value_of(x)}; }));
+  EXPECT_ERROR("arrays.scan_kernel.tuple", make([](ScanExpressions& s) {
+                 s.scan = [](const Values& a, const Values& b) { return Values{a[0], b[0]}; };
+               }));
+  EXPECT_ERROR("arrays.scan_kernel.scan_names", make([&](ScanExpressions& s) {
+                 s.scan = [&](const Expression& a, const Expression& b) {
+                   return a + b * value_of(x);
+                 };
+               }));
+  EXPECT_ERROR("arrays.assign.narrowing", make([](ScanExpressions& s) {
+                 s.scan = [](const Expression& a, const Expression& b) {
+                   return a + cast(b, DType::c64);
+                 };
+               }));
+  EXPECT_ERROR("arrays.scan_kernel.segments", make([&](ScanExpressions& s) {
+                 s.segment_start = value_of(x) > 0;
+                 s.output = [](const ScanItems& items) -> Assignments {
+                   return {{"y", items.last()}};
+                 };
+               }));
+  EXPECT_ERROR("arrays.scan_kernel.needs_text",
+               make([](ScanExpressions&) {}, {.preamble = "int f() { return 1; }"}));
+  EXPECT_ERROR("arrays.elementwise_kernel.bad_target", make([](ScanExpressions& s) {
+                 s.output = [](const ScanItems& items) -> Assignments {
+                   return {{"w", items.item()}};
+                 };
+               }));
+  EXPECT_ERROR("arrays.scan_kernel.bad_name", ScanKernel(good, {x, y, number_argument<int>("N")}));
+  EXPECT_ERROR("arrays.scan_kernel.needs_text", ScanKernel(good, {x, y}).run({1, 2}, {.count = 3}));
 }
 
 }  // namespace
