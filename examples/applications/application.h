@@ -20,6 +20,7 @@ struct Options {
   bool is_small = false;  ///< sizes and outputs of a test: no times
   double seconds = 20;    ///< of each search
   std::string picture{};  ///< file; empty: none
+  std::string vtu{};      ///< the same, of those that have fields
 
   void write(const rtcg::tools::Picture& drawn) const {
     if (!picture.empty()) {
@@ -39,6 +40,7 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
   bool is_small = false;
   double seconds = 20;
   std::string picture;
+  std::string vtu;
   for (int i = 1; i < count; ++i) {
     const std::string_view option = arguments[i];
     const std::string_view value = i + 1 < count ? arguments[i + 1] : "";
@@ -53,6 +55,8 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
       device = arguments[++i];
     } else if (option == "--picture" && !value.empty()) {
       picture = arguments[++i];
+    } else if (option == "--vtu" && !value.empty()) {
+      vtu = arguments[++i];
     } else if (option == "--seconds" && number()) {
       ++i;
     } else {
@@ -62,7 +66,8 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
                    "  --device D     host, opencl:INDEX, cuda:INDEX; default: the best one\n"
                    "  --small        small sizes, and no times in the output\n"
                    "  --seconds S    time for each search; default: 20\n"
-                   "  --picture FILE draws the results, as PNG\n",
+                   "  --picture FILE draws the results, as PNG\n"
+                   "  --vtu FILE     writes the fields for ParaView (scattering)\n",
                    arguments[0]);
       return is_asked ? 0 : 2;
     }
@@ -70,7 +75,7 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
   try {
     return body({device == "best" ? rtcg::runtime::Device::best()
                                   : rtcg::runtime::Device::find(device),
-                 is_small, seconds, picture})
+                 is_small, seconds, picture, vtu})
                ? 0
                : 1;
   } catch (const std::exception& error) {

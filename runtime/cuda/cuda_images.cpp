@@ -53,6 +53,7 @@ std::string CudaBackend::why_no_image(const ImageShape& /*shape*/) {
 }
 
 ImageBackend::Image CudaBackend::create_image(const ImageShape& shape) {
+  const detail::DeviceCall waits;
   const CurrentContext current(*this);
   CUDA_ARRAY3D_DESCRIPTOR about = {};
   about.Width = shape.extent.width;
@@ -68,8 +69,9 @@ ImageBackend::Image CudaBackend::create_image(const ImageShape& shape) {
 }
 
 void CudaBackend::destroy_image(Image image) noexcept {
+  const detail::DeviceCall waits;
   ignoring_errors(*this, [&] {
-    driver_.cuCtxSynchronize.quietly();
+    captures_.without_captures([&] { driver_.cuCtxSynchronize.quietly(); });
     driver_.cuArrayDestroy.quietly(array_of(image));
   });
 }
@@ -138,7 +140,7 @@ ImageBackend::Access CudaBackend::create_texture(Image image, const ImageShape& 
 
 void CudaBackend::destroy_texture(Access texture) noexcept {
   ignoring_errors(*this, [&] {
-    driver_.cuCtxSynchronize.quietly();
+    captures_.without_captures([&] { driver_.cuCtxSynchronize.quietly(); });
     driver_.cuTexObjectDestroy.quietly(texture);
   });
 }
@@ -153,7 +155,7 @@ ImageBackend::Access CudaBackend::create_surface(Image image, const ImageShape& 
 
 void CudaBackend::destroy_surface(Access surface) noexcept {
   ignoring_errors(*this, [&] {
-    driver_.cuCtxSynchronize.quietly();
+    captures_.without_captures([&] { driver_.cuCtxSynchronize.quietly(); });
     driver_.cuSurfObjectDestroy.quietly(surface);
   });
 }
