@@ -63,10 +63,12 @@ class FusedSelection {
   using Arrays = std::vector<std::pair<std::string, AnyArray>>;
 
   /// @param loops  of the mask in i32
-  /// @param own    the arrays besides those of the mask
+  /// @param given  the arrays besides those of the mask
   FusedSelection(const detail::SelectionForm& form, const detail::ScannedExpression& mask,
-                 const LoopExpression& loops, const Arrays& own)
-      : executor_(executor_of(form, mask.stream.device(), loops.kernel)) {
+                 const LoopExpression& loops, const Arrays& given)
+      : executor_(executor_of(form, mask.stream.device(), loops.kernel)),
+        dtype_(form.outputs[0].dtype) {
+    const Arrays own = typed(given);
     const auto named = [](const auto& all, const std::string& name) {
       return std::find_if(all.begin(), all.end(),
                           [&](const auto& each) { return each.first == name; });
@@ -98,7 +100,8 @@ class FusedSelection {
     }
   }
 
-  void run(const detail::ScannedExpression& mask, const Arrays& own) const {
+  void run(const detail::ScannedExpression& mask, const Arrays& given) const {
+    const Arrays own = typed(given);
     std::vector<loopy::NamedArgument::Value> values = values_;
     const auto set = [&](std::size_t argument, runtime::DeviceAddress address) {
       std::get<loopy::NamedArgument::Array>(values[argument]).address = address;
@@ -127,6 +130,16 @@ class FusedSelection {
     std::uint64_t offset_bytes;
   };
 
+  /// With results of the type that the kernel writes.
+  [[nodiscard]] Arrays typed(Arrays arrays) const {
+    for (auto& [name, array] : arrays) {
+      if (name == "selected" || name == "rejected") {
+        array = array.reinterpret(dtype_);
+      }
+    }
+    return arrays;
+  }
+
   /// One for all lengths.
   static const loopy::Executor& executor_of(const detail::SelectionForm& form,
                                             runtime::Device device, const loopy::Kernel& mask) {
@@ -139,11 +152,35 @@ class FusedSelection {
   }
 
   const loopy::Executor& executor_;
+  DType dtype_;
   std::vector<loopy::NamedArgument::Value> values_{};  // in the order of the kernel's arguments
   std::vector<std::pair<std::size_t, std::ptrdiff_t>> own_{};
   std::vector<OfMask> of_mask_{};
   std::vector<std::pair<std::size_t, std::size_t>> numbers_{};
 };
+
+const AnyArray& array_named(const LoopExpression& loops, const std::string& name) {
+  return std::find_if(loops.arrays.begin(), loops.arrays.end(),
+                      [&](const auto& each) { return each.first == name; })
+      ->second;
+}
+
+/// The name that the elements to choose from have in the kernel of a mask, if it reads them: then
+/// they are loaded once.
+std::optional<std::string> name_in_mask(const LoopExpression& mask, const AnyArray& elements) {
+  for (const auto& [name, array] : mask.arrays) {
+    const loopy::Argument* argument = find_argument(mask.kernel, name);
+    const bool is_number =
+        is_integer(array.dtype()) || array.dtype() == DType::f32 || array.dtype() == DType::f64;
+    if (is_number && array.address() == elements.address() && array.count() == elements.count() &&
+        size_bytes(array.dtype()) == size_bytes(elements.dtype()) &&
+        array.layout().is_contiguous() && argument->strides_elements.empty() &&
+        argument->shape == std::vector<loopy::Expr>{loopy::Name{detail::length_of_mask}}) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
 
 /// Selects by a kernel that computes the mask itself, if there is one.
 ///
@@ -166,6 +203,10 @@ bool select_by_expression(Selected what, DType word, const Expression& mask,
   std::string key = scan.key();
   key += static_cast<char>(what);
   key += static_cast<char>(word);
+  const AnyArray* const elements = what == Selected::places ? nullptr : &own.front().second;
+  for (const AnyArray& leaf : scan.tape.leaves) {
+    key += elements != nullptr && leaf.address() == elements->address() ? '=' : ' ';
+  }
   static auto& mutex = *new std::mutex;
   static auto& made = *new std::unordered_map<std::string, std::shared_ptr<const FusedSelection>>;
   const auto ready = [&]() -> std::shared_ptr<const FusedSelection> {
@@ -186,7 +227,20 @@ bool select_by_expression(Selected what, DType word, const Expression& mask,
           length->second == count) {
         detail::SelectionForm form = form_of(what, word, false);
         form.is_chosen = "mask[@]";
-        form.arguments.replace(0, std::string_view("mask: u8[n]").size(), "mask: i32[n]");
+        form.arguments = "mask: i32[n]";
+        const auto shared = elements == nullptr ? std::nullopt : name_in_mask(loops, *elements);
+        if (shared) {
+          const DType dtype = array_named(loops, *shared).dtype();
+          form.arguments += fmt::format("; {}: {}[n]", *shared, name(dtype));
+          const detail::SelectionForm::Output chosen{"selected", dtype, dtype, *shared + "[@]"};
+          form.outputs = {chosen};
+          if (form.rejected) {
+            form.rejected = chosen;
+            form.rejected->name = "rejected";
+          }
+        } else if (elements != nullptr) {
+          form.arguments += fmt::format("; x: {}[n]", name(word));
+        }
         fresh = std::make_shared<const FusedSelection>(form, scan, loops, own);
       }
     } catch (const Unsupported&) {  // no loop kernel computes the mask

@@ -167,7 +167,8 @@ loopy::Kernel with_mask(loopy::Kernel kernel, const loopy::Kernel& scan) {
   });
   std::erase_if(kernel.arguments, [](const auto& each) { return each.name == "mask"; });
   for (loopy::Argument each : scan.arguments) {
-    if (each.name == "out" || each.name == length_of_mask) {
+    if (each.name == "out" || each.name == length_of_mask ||
+        find_argument(kernel, each.name) != nullptr) {
       continue;
     }
     for (auto* lengths : {&each.shape, &each.strides_elements}) {

@@ -48,6 +48,8 @@ inline constexpr const char* length_of_mask = "n0";
 /// A kernel of an expression, of which `mask[@]` in texts is the value; without `mask` among the
 /// arguments.
 ///
+/// Arrays that both kernels have are the same.
+///
 /// @param scan  one statement, as as_loop_kernel_of_scan has it, along one axis
 [[nodiscard]] loopy::Kernel with_mask(loopy::Kernel kernel, const loopy::Kernel& scan);
 

@@ -90,9 +90,7 @@ TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
 
 TEST(SelectingCall, CountsElementsOfLongArraysIn64Bits) {
   SelectionForm form = form_of_copy(false);
-  const auto type_of_n = [&] {
-    return find_argument(detail::selecting_kernel(form), "n")->type;
-  };
+  const auto type_of_n = [&] { return find_argument(detail::selecting_kernel(form), "n")->type; };
   EXPECT_EQ(type_of_n(), cgen::i32);
   form.is_long = true;
   EXPECT_EQ(type_of_n(), cgen::i64);
@@ -138,6 +136,49 @@ TEST(SelectingCall, ComputesItsMaskItself) {
     ASSERT_EQ(found.at("count").element(0), static_cast<double>(selected.size()));
     for (std::size_t i = 0; i < selected.size(); ++i) {
       ASSERT_EQ(found.at("selected").element(i), selected[i]);
+    }
+  }
+}
+
+TEST(SelectingCall, LoadsOnceWhatItsMaskReads) {
+  const StreamScope scope(runtime::Device::host().default_stream());
+  const Array<std::int32_t> any(std::vector<std::int32_t>(9));
+  const Expression mask = any > 2 || any == -1;
+  const LoopExpression loops = detail::as_loop_kernel_of_scan(cast(mask, DType::i32), {});
+  const SelectionForm::Output chosen{"selected", DType::i32, DType::i32, "in0[@]"};
+  SelectionForm form{.name = "partition",
+                     .arguments = "mask: i32[n]; in0: i32[n]",
+                     .is_chosen = "mask[@]",
+                     .outputs = {chosen},
+                     .rejected = chosen};
+  form.rejected->name = "rejected";
+  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, &loops.kernel);
+  const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+  const std::string load = "= in0[2048 * b + thread];";
+  const std::size_t found_load = source.find(load);
+  ASSERT_NE(found_load, std::string::npos) << source;
+  // in tiles that are whole, and in the last one
+  EXPECT_EQ(source.find(load, source.find(load, found_load + 1) + 1), std::string::npos) << source;
+  loopy::CudaTextOnCpu text(kernel);
+  for (const int count : counts) {
+    SCOPED_TRACE(count);
+    std::vector<std::int32_t> x;
+    std::vector<std::int32_t> parts[2];
+    for (int i = 0; i < count; ++i) {
+      x.push_back(i * 7 % 10 - 3);
+      parts[x.back() > 2 || x.back() == -1 ? 0 : 1].push_back(x.back());
+    }
+    const loopy::ArgumentData found = text.run(
+        {{"n", count}}, {{"in0", data_of(x, cgen::ScalarKind::i32)},
+                         {"selected", data_of(x, cgen::ScalarKind::i32)},
+                         {"rejected", data_of(x, cgen::ScalarKind::i32)},
+                         {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
+    ASSERT_EQ(found.at("count").element(0), static_cast<double>(parts[0].size()));
+    for (int k = 0; k < 2; ++k) {
+      for (std::size_t i = 0; i < parts[k].size(); ++i) {
+        ASSERT_EQ(found.at(k == 0 ? "selected" : "rejected").element(static_cast<std::int64_t>(i)),
+                  parts[k][i]);
+      }
     }
   }
 }
