@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rtcg/loopy/polyhedral/range_of.h"
+
 namespace rtcg::loopy {
 
 std::optional<std::int64_t> constant_length(const Kernel& kernel, const std::string& iname) {
@@ -12,16 +14,16 @@ std::optional<std::int64_t> constant_length(const Kernel& kernel, const std::str
       length = std::min(length.value_or(*last + 1), *last + 1);
     }
   };
-  for (const Constraint& constraint : set.constraints()) {
-    // iname - low >= 0: how far above low it gets
-    if (constraint.expr.coefficient(iname) == 1) {
-      consider(set.maximum(constraint.expr));
-    }
-  }
-  const auto low = set.minimum(Affine(iname));
-  const auto high = set.maximum(Affine(iname));
+  const auto [low, high] = range_of(set, Affine(iname));
   if (low && high) {
     consider(*high - *low);
+  }
+  for (const Constraint& constraint : set.constraints()) {
+    // iname - first >= 0: how far above the first value it gets; constant ones are in the range
+    const bool is_in_range = low && high && constraint.expr.terms().size() == 1;
+    if (constraint.expr.coefficient(iname) == 1 && !is_in_range) {
+      consider(set.maximum(constraint.expr));
+    }
   }
   return length;
 }

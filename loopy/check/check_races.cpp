@@ -235,6 +235,9 @@ class RaceSearch {
       // places on an axis count from where the launch begins
       distance = distance + axis_start(kernel_, low) - axis_start(kernel_, high);
     }
+    if (overlap.implies_nonnegative(-distance)) {
+      return;  // asked of what concerns the distance; of all only where that leaves a race
+    }
     overlap.add_nonnegative(distance - 1);
     if (overlap.is_empty()) {
       return;

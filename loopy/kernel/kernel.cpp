@@ -126,34 +126,68 @@ NameSet parameters(const Kernel& kernel) {
   return names;
 }
 
+namespace {
+
+/// Calls `visit(domain)` for the domains of the inames, and for those that these depend on, each
+/// once.
+template <class Visit>
+void for_each_domain_around(const Kernel& kernel, const NameSet& inames, const Visit& visit) {
+  std::vector<bool> is_found(kernel.domains.size());
+  std::vector<const Domain*> open;
+  const auto find = [&](const std::string& iname) {
+    const Domain* domain = find_home_domain(kernel, iname);
+    if (domain == nullptr) {
+      return;
+    }
+    const auto place = static_cast<std::size_t>(domain - kernel.domains.data());
+    if (!is_found[place]) {
+      is_found[place] = true;
+      open.push_back(domain);
+    }
+  };
+  std::for_each(inames.begin(), inames.end(), find);
+  while (!open.empty()) {
+    const Domain& domain = *open.back();
+    open.pop_back();
+    visit(domain);
+    if (kernel.domains.size() > 1) {
+      for_each_name(domain.constraints, find);
+    }
+  }
+}
+
+}  // namespace
+
 NameSet with_parent_inames(const Kernel& kernel, const NameSet& inames) {
   NameSet all;
-  std::vector<std::string> open(inames.begin(), inames.end());
-  while (!open.empty()) {
-    const std::string iname = std::move(open.back());
-    open.pop_back();
-    const Domain* domain = find_home_domain(kernel, iname);
-    if (domain == nullptr || !all.insert(iname).second) {
-      continue;
+  for (const std::string& iname : inames) {
+    if (is_iname(kernel, iname)) {
+      all.insert(all.end(), iname);
     }
-    for_each_name(domain->constraints, [&](const std::string& each) {
-      const bool is_own =
-          std::find(domain->inames.begin(), domain->inames.end(), each) != domain->inames.end();
-      if (!is_own && all.find(each) == all.end() && is_iname(kernel, each)) {
-        open.push_back(each);
+  }
+  if (kernel.domains.size() == 1) {
+    return all;
+  }
+  for_each_domain_around(kernel, inames, [&](const Domain& domain) {
+    for_each_name(domain.constraints, [&](const std::string& each) {
+      const Domain* home = find_home_domain(kernel, each);
+      if (home != nullptr && home != &domain) {
+        all.insert(each);
       }
     });
-  }
+  });
   return all;
 }
 
 ConstraintSet constraints_of(const Kernel& kernel, const NameSet& inames) {
-  const NameSet all = with_parent_inames(kernel, inames);
+  std::vector<bool> is_around(kernel.domains.size());
+  for_each_domain_around(kernel, inames, [&](const Domain& domain) {
+    is_around[static_cast<std::size_t>(&domain - kernel.domains.data())] = true;
+  });
   ConstraintSet result = kernel.assumptions;
-  for (const Domain& domain : kernel.domains) {
-    if (std::any_of(domain.inames.begin(), domain.inames.end(),
-                    [&](const std::string& iname) { return all.count(iname) != 0; })) {
-      result.add(domain.constraints);
+  for (std::size_t i = 0; i < kernel.domains.size(); ++i) {
+    if (is_around[i]) {
+      result.add(kernel.domains[i].constraints);
     }
   }
   return result;

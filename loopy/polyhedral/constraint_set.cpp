@@ -78,6 +78,17 @@ bool follows_from_ranges(const std::vector<Constraint>& constraints, const Affin
   return least >= 0;
 }
 
+/// Whether the sum is a constant, and not negative.
+bool is_nonnegative_sum(const Affine& one, const Affine& other) {
+  std::int64_t constant = 0;
+  return one.terms().size() == other.terms().size() &&
+         std::equal(one.terms().begin(), one.terms().end(), other.terms().begin(),
+                    [](const Affine::Term& left, const Affine::Term& right) {
+                      return left.coefficient == -right.coefficient && left.name == right.name;
+                    }) &&
+         !__builtin_add_overflow(one.constant(), other.constant(), &constant) && constant >= 0;
+}
+
 std::vector<std::size_t> columns_of(const Affine& expr, Elimination& elimination) {
   std::vector<std::size_t> columns;
   columns.reserve(expr.terms().size());
@@ -87,9 +98,38 @@ std::vector<std::size_t> columns_of(const Affine& expr, Elimination& elimination
   return columns;
 }
 
+using IntegerRange = std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>;
+
+/// bounds_of where `expr` has a single name, and no constraint ties it to others.
+std::optional<IntegerRange> range_alone(const ConstraintSet& set, const Affine& expr) {
+  if (expr.terms().size() != 1 || std::abs(expr.terms().front().coefficient) != 1) {
+    return std::nullopt;
+  }
+  const Affine::Term& term = expr.terms().front();
+  const auto is_tied = [&](const Affine& each) {
+    return each.terms().size() != 1 && (each.is_constant() || each.coefficient(term.name) != 0);
+  };
+  const bool has_ties =
+      std::any_of(set.constraints().begin(), set.constraints().end(),
+                  [&](const Constraint& each) { return is_tied(each.expr); }) ||
+      std::any_of(set.congruences().begin(), set.congruences().end(),
+                  [&](const Congruence& each) { return each.expr.coefficient(term.name) != 0; });
+  if (has_ties) {
+    return std::nullopt;
+  }
+  const std::optional<std::int64_t> least = smallest_alone(set.constraints(), term);
+  const std::optional<std::int64_t> negative =
+      smallest_alone(set.constraints(), {term.name, -term.coefficient});
+  IntegerRange range = {least, negative};
+  if ((least && __builtin_add_overflow(*least, expr.constant(), &*range.first)) ||
+      (negative && __builtin_sub_overflow(expr.constant(), *negative, &*range.second))) {
+    return std::nullopt;
+  }
+  return range;
+}
+
 /// The tightest bounds `expr` can have: smallest and largest value.
-std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> bounds_of(
-    const ConstraintSet& set, const Affine& expr) {
+IntegerRange bounds_of(const ConstraintSet& set, const Affine& expr) {
   const std::string value = "=";  // no name of a kernel
   const Constraint definition{Affine(value) - expr, true};
   Elimination elimination(set);
@@ -97,7 +137,7 @@ std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> bounds_of(
   const std::size_t column = elimination.column_of(value);
   elimination.keep_connected_to({column});
   elimination.eliminate_all_but({column});
-  std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> bounds;
+  IntegerRange bounds;
   if (elimination.is_contradictory()) {
     return bounds;  // no points; the rows still have other names
   }
@@ -178,7 +218,9 @@ bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
   }
   // the common case: the set has the constraint, as sharp or sharper
   for (const Constraint& known : constraints_) {
-    if (known.expr.constant() <= expr.constant() && known.expr.terms() == expr.terms()) {
+    const bool is_as_sharp =
+        known.expr.constant() <= expr.constant() && known.expr.terms() == expr.terms();
+    if (is_as_sharp || (known.is_equality && is_nonnegative_sum(known.expr, expr))) {
       return true;
     }
   }
@@ -225,11 +267,12 @@ bool ConstraintSet::is_empty() const {
   return elimination.is_contradictory();
 }
 
-std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>> range_of(
-    const ConstraintSet& set, const Affine& expr) {
-  return expr.is_constant()
-             ? std::pair(std::optional(expr.constant()), std::optional(expr.constant()))
-             : bounds_of(set, expr);
+IntegerRange range_of(const ConstraintSet& set, const Affine& expr) {
+  if (expr.is_constant()) {
+    return {expr.constant(), expr.constant()};
+  }
+  const std::optional<IntegerRange> alone = range_alone(set, expr);
+  return alone ? *alone : bounds_of(set, expr);
 }
 
 std::optional<std::int64_t> ConstraintSet::minimum(const Affine& expr) const {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "rtcg/loopy/polyhedral/range_of.h"
+
 namespace rtcg::loopy {
 namespace {
 
@@ -74,6 +76,7 @@ ConstraintSet with_digits_apart(ConstraintSet set) {
       return std::abs(one.coefficient) > std::abs(other.coefficient);
     });
     std::int64_t divisor = 0;
+    Affine left = constraint.expr;  // without the digits found
     Affine rest = constraint.expr;
     for (std::size_t i = 0; i + 1 < terms.size(); ++i) {
       divisor = std::gcd(divisor, terms[i].coefficient);
@@ -86,12 +89,13 @@ ConstraintSet with_digits_apart(ConstraintSet set) {
       }
       // triangles and guards make the elimination lose bounds, and single names have them
       const auto is_found_within = [&] {
-        const auto least = set.minimum(rest);
-        const auto most = set.maximum(rest);
+        const auto [least, most] = range_of(set, rest);
         return least && most && *least > -divisor && *most < divisor;
       };
       if (box.keeps_within(rest, divisor) || is_found_within()) {
+        set.add_zero(left - rest);
         set.add_zero(rest);
+        left = rest;
         divisor = 0;
       }
     }

@@ -56,6 +56,7 @@ Elimination::Elimination(const ConstraintSet& set) {
 std::size_t Elimination::add_column(std::string_view name) {
   names_.push_back(name);
   marks_.push_back(name.empty() ? 0 : mark_of(name));
+  bounds_.push_back({});
   return names_.size() - 1;
 }
 
@@ -147,6 +148,7 @@ void Elimination::append(const Row& row) {
     return;
   }
   rows_.push_back(row);
+  count_bounds(row, 1);
 }
 
 void Elimination::add_row(Row row) {
@@ -217,9 +219,7 @@ void Elimination::keep_connected_to(const std::vector<std::size_t>& columns) {
       reached |= (row.columns & reached) != 0 ? row.columns : 0;
     }
   }
-  const auto last = std::remove_if(rows_.begin(), rows_.end(),
-                                   [&](const Row& row) { return (row.columns & reached) == 0; });
-  rows_.erase(last, rows_.end());
+  drop_rows([&](const Row& row) { return (row.columns & reached) == 0; });
 }
 
 bool Elimination::eliminate_by_equality(std::size_t column) {
@@ -239,6 +239,7 @@ bool Elimination::eliminate_by_equality(std::size_t column) {
       rows_.push_back(row);
       continue;
     }
+    count_bounds(row, -1U);
     std::optional<Row> without = combine(row, 1, equality, -own * unit);
     if (!without) {
       has_given_up_ = true;
@@ -272,6 +273,7 @@ void Elimination::combine_bounds(std::size_t column) {
       rows_[kept++] = row;
       continue;
     }
+    count_bounds(row, -1U);
     if (row.is_equality) {
       row.is_equality = false;
       (own > 0 ? upper : lower).push_back(negated(row));
@@ -306,41 +308,47 @@ void Elimination::eliminate(std::size_t column) {
   }
 }
 
-Elimination::AllBounds Elimination::bounds() const {
-  AllBounds bounds(names_.size());
-  for (const Row& row : rows_) {
-    for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
-      Bounds& own = bounds[entry->column];
-      own.has_equality = own.has_equality || (row.is_equality && std::abs(entry->coefficient) == 1);
-      own.lower += entry->coefficient > 0 || row.is_equality ? 1 : 0;
-      own.upper += entry->coefficient < 0 || row.is_equality ? 1 : 0;
+void Elimination::count_bounds(const Row& row, std::uint32_t change) {
+  for (const Entry* entry = begin_of(row); entry != end_of(row); ++entry) {
+    Bounds& own = bounds_[entry->column];
+    own.equalities += row.is_equality && std::abs(entry->coefficient) == 1 ? change : 0;
+    own.lower += entry->coefficient > 0 || row.is_equality ? change : 0;
+    own.upper += entry->coefficient < 0 || row.is_equality ? change : 0;
+  }
+}
+
+template <class IsDropped>
+void Elimination::drop_rows(const IsDropped& is_dropped) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (is_dropped(rows_[i])) {
+      count_bounds(rows_[i], -1U);
+    } else {
+      rows_[kept++] = rows_[i];
     }
   }
-  return bounds;
+  rows_.resize(kept);
 }
 
 /// A column without a lower or an upper bound satisfies any row with it.
-Elimination::AllBounds Elimination::drop_unbounded(const Flags& is_open) {
-  AllBounds all = bounds();
+void Elimination::drop_unbounded(const Flags& is_open) {
   while (true) {
     std::uint64_t unbounded = 0;
-    for (std::size_t column = 0; column < all.size(); ++column) {
+    for (std::size_t column = 0; column < bounds_.size(); ++column) {
       const bool is_unbounded =
-          is_open[column] && (all[column].lower == 0) != (all[column].upper == 0);
+          is_open[column] && (bounds_[column].lower == 0) != (bounds_[column].upper == 0);
       unbounded |= is_unbounded ? bit_of(column) : 0;
     }
     if (unbounded == 0) {
-      return all;
+      return;
     }
-    const auto has_unbounded = [&](const Row& row) {
+    drop_rows([&](const Row& row) {
       return (row.columns & unbounded) != 0 &&
              std::any_of(begin_of(row), end_of(row), [&](const Entry& entry) {
                return is_open[entry.column] &&
-                      (all[entry.column].lower == 0 || all[entry.column].upper == 0);
+                      (bounds_[entry.column].lower == 0 || bounds_[entry.column].upper == 0);
              });
-    };
-    rows_.erase(std::remove_if(rows_.begin(), rows_.end(), has_unbounded), rows_.end());
-    all = bounds();
+    });
   }
 }
 
@@ -350,13 +358,13 @@ void Elimination::eliminate_all_but(const std::vector<std::size_t>& kept) {
     is_open[column] = false;
   }
   while (!is_contradictory_) {
-    const AllBounds all = drop_unbounded(is_open);
+    drop_unbounded(is_open);
     // with an equality elimination adds no rows, otherwise one for each pair of bounds
     std::size_t best = names_.size();
     std::size_t best_cost = SIZE_MAX;
     for (std::size_t column = 0; column < names_.size() && best_cost != 0; ++column) {
-      const Bounds& own = all[column];
-      const std::size_t cost = own.has_equality ? 0 : std::size_t{own.lower} * own.upper;
+      const Bounds& own = bounds_[column];
+      const std::size_t cost = own.equalities != 0 ? 0 : std::size_t{own.lower} * own.upper;
       if (is_open[column] && own.lower + own.upper != 0 && cost < best_cost) {
         best = column;
         best_cost = cost;

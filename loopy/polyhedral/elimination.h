@@ -80,19 +80,23 @@ class Elimination {
   struct Bounds {
     std::uint32_t lower = 0;
     std::uint32_t upper = 0;
-    bool has_equality = false;  ///< with coefficient 1 or -1
+    std::uint32_t equalities = 0;  ///< with coefficient 1 or -1
   };
-  using AllBounds = boost::container::small_vector<Bounds, 48>;
   using Flags = boost::container::small_vector<bool, 48>;  // of each column
-  [[nodiscard]] AllBounds bounds() const;
-  /// Drops the rows of open columns that are bounded from one side only; gives bounds().
-  AllBounds drop_unbounded(const Flags& is_open);
+  /// Adds `change`, 1 or -1, to the bounds of the row's columns.
+  void count_bounds(const Row& row, std::uint32_t change);
+  /// Keeps the rows that `is_dropped` does not name.
+  template <class IsDropped>
+  void drop_rows(const IsDropped& is_dropped);
+  /// Drops the rows of open columns that are bounded from one side only.
+  void drop_unbounded(const Flags& is_open);
 
   // most questions are small, and asked often: they take no memory beyond the stack
   boost::container::small_vector<std::string_view, 32> names_;  // empty for those of congruences
   boost::container::small_vector<std::uint64_t, 32> marks_;     // equal names have equal marks
   boost::container::small_vector<Entry, 256> entries_;
   Rows rows_;
+  boost::container::small_vector<Bounds, 48> bounds_;  // of each column, by rows_
   bool is_contradictory_ = false;
   bool has_given_up_ = false;
 };
