@@ -394,8 +394,10 @@ void PeerRounds::look(const Judge& judge) {
       since_ = now;
     }
     const double seconds = std::chrono::duration<double>(now - since_).count();
-    if (const std::exception_ptr error =
-            judge({rank_, ends_[i].partner.rank, call_, seconds, is_closed})) {
+    const std::exception_ptr error =
+        judge({rank_, ends_[i].partner.rank, call_, seconds, is_closed});
+    // the partner may have sent, and ended, since
+    if (error != nullptr && ends_[i].in->sent < awaited_) {
       fail(error);
     }
     return;

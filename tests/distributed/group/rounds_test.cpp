@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "rtcg/distributed/collectives/collectives.h"
+#include "rtcg/distributed/exchange/peer_rounds.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/runtime/device/copy.h"
 #include "tests/distributed/rank_devices.h"
@@ -285,6 +286,24 @@ TEST(Rounds, EndWhenNothingComesInTime) {
               "no message within 0.2 s: rank 0 waits for rank 1 in test of rounds, which is in no "
               "call of the group");
   }
+}
+
+// A watch sees that a message has not been sent, and then that the partner has ended.
+TEST(Rounds, TakeAMessageThatWasSentWhileTheWatchLooked) {
+  using namespace detail;
+  const Device device = Device::host();
+  const auto memory = std::make_shared<LaneMemory>(device);
+  const auto out = std::make_shared<Lane>(memory, 0, device, 1, 8);
+  const auto in = std::make_shared<Lane>(memory, 1, device, 0, 8);
+  const auto watch = std::make_shared<RoundsWatch>([&](const Awaited&) {
+    in->sent = 1;
+    return std::make_exception_ptr(DeviceError("tests.rounds.ended", "rank 1 has ended", "", ""));
+  });
+  PeerRounds rounds(0, "test", {{{1, 8, 8}, out, in}}, watch);
+  const Stream stream(device);
+  in->set(stream, 0);
+  rounds.receive(stream);
+  stream.synchronize();
 }
 
 // The kernel of a reduction waits by itself.
