@@ -80,18 +80,13 @@ bool is_none(const std::string& library) {
 
 /// Whether generated kernels compute; otherwise the library is there.
 ///
-/// @throws Unsupported  arrays.dense.too_large, arrays.dense.not_generated, arrays.dense.no_library
-bool by_kernels(const char* function, const Batch& batch, DenseWay way, bool is_generated) {
+/// @param prefers_library  for matrices that both can compute
+/// @throws Unsupported  arrays.dense.too_large, arrays.dense.no_library
+bool by_kernels(const char* function, const Batch& batch, DenseWay way,
+                bool prefers_library = false) {
   const std::int64_t longest = std::max(batch.rows(), batch.columns());
   const bool is_small = longest <= detail::most_small_rows;
   if (way == DenseWay::generated) {
-    if (!is_generated) {
-      throw Unsupported(
-          "arrays.dense.not_generated",
-          fmt::format("no kernels are generated for {}; use DenseWay::automatic, with a "
-                      "library",
-                      function));
-    }
     if (!is_small) {
       throw Unsupported(
           "arrays.dense.too_large",
@@ -101,11 +96,15 @@ bool by_kernels(const char* function, const Batch& batch, DenseWay way, bool is_
     }
     return true;
   }
-  if (way == DenseWay::automatic && is_generated && is_small) {
+  const bool has_kernels = way == DenseWay::automatic && is_small;
+  if (has_kernels && !prefers_library) {
     return true;
   }
   const runtime::Device device = current_stream().device();
   const std::string library = describe_dense_library(device);
+  if (has_kernels && is_none(library)) {
+    return true;
+  }
   if (is_none(library)) {
     throw Unsupported(
         "arrays.dense.no_library",
@@ -222,7 +221,7 @@ AnyArray solve_batch(const char* function, const Batch& a, const AnyArray& b,
                      const DenseOptions& options) {
   const runtime::StreamRef stream = current_stream();
   const Info info(function, a, options);
-  if (by_kernels(function, a, options.way, true)) {
+  if (by_kernels(function, a, options.way)) {
     const SmallMatrices lu(a.matrices, stream);
     const SmallMatrices pivots(DType::i32, a.count(), a.rows(), 1, stream);
     const SmallMatrices solution(b, stream);
@@ -317,7 +316,7 @@ LuResult lu(const Expression& a, const DenseOptions& options) {
             empty_like_batch(DType::i32, pivot_shape)};
   }
   const Info info("lu", batch, options);
-  if (by_kernels("lu", batch, options.way, true)) {
+  if (by_kernels("lu", batch, options.way)) {
     const SmallMatrices factors(batch.matrices, stream);
     const SmallMatrices pivots(DType::i32, batch.count(), batch.rows(), 1, stream);
     detail::factor_lu(factors, pivots, info.values());
@@ -346,7 +345,7 @@ AnyArray det(const Expression& a, const DenseOptions& options) {
   if (!silent.info) {
     silent.info = AnyArray(DType::i32, batch.shape, stream);
   }
-  if (by_kernels("det", batch, options.way, true)) {
+  if (by_kernels("det", batch, options.way)) {
     const Info info("det", batch, silent);
     const SmallMatrices factors(batch.matrices, stream);
     const SmallMatrices pivots(DType::i32, batch.count(), batch.rows(), 1, stream);
@@ -380,7 +379,7 @@ AnyArray cholesky(const Expression& a, const DenseOptions& options) {
     info.check("arrays.dense.not_positive_definite",
                "is not positive definite: not so is the leading minor of order");
   };
-  if (by_kernels("cholesky", batch, options.way, true)) {
+  if (by_kernels("cholesky", batch, options.way)) {
     const SmallMatrices factors(batch.matrices, current_stream());
     detail::factor_cholesky(factors, info.values());
     check();
@@ -409,7 +408,7 @@ QrResult qr(const Expression& a, const DenseOptions& options) {
   if (is_empty(batch)) {
     return {empty_like_batch(dtype, q_shape), empty_like_batch(dtype, r_shape)};
   }
-  if (by_kernels("qr", batch, options.way, true)) {
+  if (by_kernels("qr", batch, options.way)) {
     const SmallMatrices factors(batch.matrices, stream);
     const SmallMatrices q(dtype, batch.count(), batch.rows(), least, stream);
     const SmallMatrices work(dtype, batch.count(), least, 1, stream);
@@ -447,7 +446,15 @@ EighResult eigenvalues(const char* function, const Expression& a, bool with_vect
     return {empty_like_batch(real_of(dtype), values_shape), empty_like_batch(dtype, shape)};
   }
   const Info info(function, batch, options);
-  static_cast<void>(by_kernels(function, batch, options.way, false));
+  if (by_kernels(function, batch, options.way, true)) {
+    const SmallMatrices matrices(batch.matrices, current_stream());
+    const SmallMatrices vectors(dtype, batch.count(), batch.rows(), batch.rows(), current_stream());
+    const SmallMatrices values(real_of(dtype), batch.count(), batch.rows(), 1, current_stream());
+    detail::find_eigenvalues(matrices, vectors, values, info.values());
+    info.check("arrays.dense.no_convergence", "has eigenvalues that were not found, as is said by");
+    return {values.matrices().contiguous().reshape(values_shape),
+            vectors.matrices().contiguous().reshape(shape)};
+  }
   const AnyArray vectors = columns_first(batch.matrices);
   const AnyArray values = empty_like_batch(real_of(dtype), {batch.count(), batch.rows()});
   by_library([&] { detail::lapack_eigh(vectors, values, with_vectors, info.values()); },
@@ -483,11 +490,30 @@ SvdResult svd(const Expression& a, const DenseOptions& options) {
             empty_like_batch(dtype, vh_shape)};
   }
   const Info info("svd", batch, options);
-  static_cast<void>(by_kernels("svd", batch, options.way, false));
+  const bool is_generated = by_kernels("svd", batch, options.way, true);
   const auto check = [&] {
     info.check("arrays.dense.no_convergence",
-               "has singular values that were not found, as the library says by");
+               fmt::format("has singular values that were not found, as {} by",
+                           is_generated ? "is said" : "the library says")
+                   .c_str());
   };
+  if (is_generated) {
+    // A = U S V^H is A^H = V S U^H, which has more rows if A has more columns
+    const bool is_wide = batch.rows() < batch.columns();
+    const auto adjoint = [](const AnyArray& matrices) {
+      return evaluate(conj(matrices.swap_axes(1, 2)));
+    };
+    const SmallMatrices tall(is_wide ? adjoint(batch.matrices) : batch.matrices, current_stream());
+    const SmallMatrices v(dtype, batch.count(), least, least, current_stream());
+    const SmallMatrices values(real_of(dtype), batch.count(), least, 1, current_stream());
+    detail::find_singular_values(tall, v, values, info.values());
+    check();
+    const SmallMatrices& left = is_wide ? v : tall;
+    const SmallMatrices& right = is_wide ? tall : v;
+    return {left.matrices().contiguous().reshape(u_shape),
+            values.matrices().contiguous().reshape(values_shape),
+            adjoint(right.matrices()).reshape(vh_shape)};
+  }
   if (!is_on_host()) {
     const detail::CusolverSvd found = detail::cusolver_svd(
         *detail::CusolverApi::find(), current_stream(), batch.matrices, info.values());

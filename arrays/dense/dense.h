@@ -11,13 +11,12 @@ namespace rtcg::arrays {
 
 /// Who computes.
 enum class DenseWay {
-  /// Generated kernels for matrices of at most 32 rows and columns, where there are any, otherwise
-  /// the library.
+  /// Generated kernels for matrices of at most 32 rows and columns, otherwise the library; of eigh
+  /// and svd the library where there is one.
   automatic,
-  /// Generated kernels, on every device: of all but eigh and svd.
+  /// Generated kernels, on every device.
   ///
-  /// @throws Unsupported  arrays.dense.too_large: more than 32 rows or columns;
-  ///         arrays.dense.not_generated
+  /// @throws Unsupported  arrays.dense.too_large: more than 32 rows or columns
   generated,
   /// LAPACK on the host, cuSOLVER on CUDA devices. @throws Unsupported  arrays.dense.no_library
   library,

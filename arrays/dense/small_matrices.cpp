@@ -27,6 +27,7 @@ std::string number_functions(DType dtype) {
 {0} num_re({0} a) {{ return a; }}
 {0} num_im({0} a) {{ return 0 * a; }}
 {0} num_make({0} re, {0} im) {{ return re + 0 * im; }}
+{0} num_scale({0} factor, {0} a) {{ return factor * a; }}
 )",
                        real);
   }
@@ -40,6 +41,7 @@ std::string number_functions(DType dtype) {
 {0} num_re({1} a) {{ return a.re; }}
 {0} num_im({1} a) {{ return a.im; }}
 {1} num_make({0} re, {0} im) {{ return {1}_make(re, im); }}
+{1} num_scale({0} factor, {1} a) {{ return {1}_make(factor * a.re, factor * a.im); }}
 )",
                      real, is_single ? "complex64" : "complex128");
 }
@@ -57,6 +59,7 @@ std::string with_types(std::string_view text, DType dtype) {
   };
   replace("VALUE", value);
   replace("REAL", real);
+  replace("ROUNDING", is_single ? "5.9604645e-8f" : "1.1102230246251565e-16");
   return result;
 }
 
@@ -240,6 +243,215 @@ constexpr std::string_view qr_text = R"(
   }
 )";
 
+// Jacobi's rotations: each makes the element (p, q) zero, until all are small.
+constexpr std::string_view eigh_text = R"(
+  REAL largest = 0;
+  int bad = 0;
+  for (int row = 0; row < order; ++row) {
+    for (int column = 0; column <= row; ++column) {
+      const REAL size = num_size(a[(row * order + column) * ae + i * ai]);
+      if (!(size < INFINITY)) bad = 1;
+      if (size > largest) largest = size;
+    }
+  }
+  const REAL scale = largest > 0 ? 1 / largest : 1;
+  REAL square = 0;
+  for (int row = 0; row < order; ++row) {
+    for (int column = 0; column <= row; ++column) {
+      VALUE x = num_scale(scale, a[(row * order + column) * ae + i * ai]);
+      if (column == row) x = num_make(num_re(x), 0);
+      square += (column == row ? 1 : 2) * num_abs2(x);
+      a[(row * order + column) * ae + i * ai] = x;
+      a[(column * order + row) * ae + i * ai] = num_conj(x);
+      v[(row * order + column) * ve + i * vi] = num_make(column == row ? 1 : 0, 0);
+      v[(column * order + row) * ve + i * vi] = num_make(column == row ? 1 : 0, 0);
+    }
+  }
+  const REAL least = ROUNDING * sqrt(square) / 8;
+  int rotates = !bad;
+  for (int sweep = 0; rotates && sweep < 40; ++sweep) {
+    rotates = 0;
+    for (int p = 0; p < order; ++p) {
+      for (int q = p + 1; q < order; ++q) {
+        const VALUE x = a[(p * order + q) * ae + i * ai];
+        const REAL size = sqrt(num_abs2(x));
+        if (!(size > least)) continue;
+        rotates = 1;
+        const VALUE phase = num_scale(1 / size, x);
+        const REAL gap = (num_re(a[(q * order + q) * ae + i * ai]) -
+                          num_re(a[(p * order + p) * ae + i * ai])) / (2 * size);
+        const REAL tangent = (gap < 0 ? -1 : 1) / ((gap < 0 ? -gap : gap) + sqrt(gap * gap + 1));
+        const REAL cosine = 1 / sqrt(tangent * tangent + 1);
+        const REAL sine = tangent * cosine;
+        for (int k = 0; k < order; ++k) {
+          VALUE first = a[(k * order + p) * ae + i * ai];
+          VALUE second = num_mul(num_conj(phase), a[(k * order + q) * ae + i * ai]);
+          a[(k * order + p) * ae + i * ai] =
+              num_sub(num_scale(cosine, first), num_scale(sine, second));
+          a[(k * order + q) * ae + i * ai] =
+              num_add(num_scale(sine, first), num_scale(cosine, second));
+          first = v[(k * order + p) * ve + i * vi];
+          second = num_mul(num_conj(phase), v[(k * order + q) * ve + i * vi]);
+          v[(k * order + p) * ve + i * vi] =
+              num_sub(num_scale(cosine, first), num_scale(sine, second));
+          v[(k * order + q) * ve + i * vi] =
+              num_add(num_scale(sine, first), num_scale(cosine, second));
+        }
+        for (int k = 0; k < order; ++k) {
+          const VALUE first = a[(p * order + k) * ae + i * ai];
+          const VALUE second = num_mul(phase, a[(q * order + k) * ae + i * ai]);
+          a[(p * order + k) * ae + i * ai] =
+              num_sub(num_scale(cosine, first), num_scale(sine, second));
+          a[(q * order + k) * ae + i * ai] =
+              num_add(num_scale(sine, first), num_scale(cosine, second));
+        }
+        a[(p * order + q) * ae + i * ai] = num_make(0, 0);
+        a[(q * order + p) * ae + i * ai] = num_make(0, 0);
+      }
+    }
+  }
+  for (int k = 0; k < order; ++k) {
+    int place = k;
+    for (int other = k + 1; other < order; ++other) {
+      if (num_re(a[(other * order + other) * ae + i * ai]) <
+          num_re(a[(place * order + place) * ae + i * ai])) {
+        place = other;
+      }
+    }
+    w[k * we + i * wi] = num_re(a[(place * order + place) * ae + i * ai]) / scale;
+    if (place == k) continue;
+    a[(place * order + place) * ae + i * ai] = a[(k * order + k) * ae + i * ai];
+    for (int row = 0; row < order; ++row) {
+      const VALUE kept = v[(row * order + k) * ve + i * vi];
+      v[(row * order + k) * ve + i * vi] = v[(row * order + place) * ve + i * vi];
+      v[(row * order + place) * ve + i * vi] = kept;
+    }
+  }
+  info[i] = bad || rotates ? 1 : 0;
+)";
+
+// Rotations of two columns that make them orthogonal, after Hestenes, until all are.
+constexpr std::string_view svd_text = R"(
+  REAL largest = 0;
+  int bad = 0;
+  for (int k = 0; k < rows * columns; ++k) {
+    const REAL size = num_size(a[k * ae + i * ai]);
+    if (!(size < INFINITY)) bad = 1;
+    if (size > largest) largest = size;
+  }
+  const REAL scale = largest > 0 ? 1 / largest : 1;
+  for (int k = 0; k < rows * columns; ++k) {
+    a[k * ae + i * ai] = num_scale(scale, a[k * ae + i * ai]);
+  }
+  for (int row = 0; row < columns; ++row) {
+    for (int column = 0; column < columns; ++column) {
+      v[(row * columns + column) * ve + i * vi] = num_make(column == row ? 1 : 0, 0);
+    }
+  }
+  int rotates = !bad;
+  for (int sweep = 0; rotates && sweep < 40; ++sweep) {
+    rotates = 0;
+    for (int p = 0; p < columns; ++p) {
+      for (int q = p + 1; q < columns; ++q) {
+        REAL first_square = 0;
+        REAL second_square = 0;
+        VALUE x = num_make(0, 0);
+        for (int row = 0; row < rows; ++row) {
+          const VALUE first = a[(row * columns + p) * ae + i * ai];
+          const VALUE second = a[(row * columns + q) * ae + i * ai];
+          first_square += num_abs2(first);
+          second_square += num_abs2(second);
+          x = num_add(x, num_mul(num_conj(first), second));
+        }
+        const REAL size = sqrt(num_abs2(x));
+        if (!(size > rows * ROUNDING * sqrt(first_square) * sqrt(second_square))) continue;
+        rotates = 1;
+        const VALUE phase = num_scale(1 / size, x);
+        const REAL gap = (second_square - first_square) / (2 * size);
+        const REAL tangent = (gap < 0 ? -1 : 1) / ((gap < 0 ? -gap : gap) + sqrt(gap * gap + 1));
+        const REAL cosine = 1 / sqrt(tangent * tangent + 1);
+        const REAL sine = tangent * cosine;
+        for (int row = 0; row < rows; ++row) {
+          const VALUE first = a[(row * columns + p) * ae + i * ai];
+          const VALUE second = num_mul(num_conj(phase), a[(row * columns + q) * ae + i * ai]);
+          a[(row * columns + p) * ae + i * ai] =
+              num_sub(num_scale(cosine, first), num_scale(sine, second));
+          a[(row * columns + q) * ae + i * ai] =
+              num_add(num_scale(sine, first), num_scale(cosine, second));
+        }
+        for (int row = 0; row < columns; ++row) {
+          const VALUE first = v[(row * columns + p) * ve + i * vi];
+          const VALUE second = num_mul(num_conj(phase), v[(row * columns + q) * ve + i * vi]);
+          v[(row * columns + p) * ve + i * vi] =
+              num_sub(num_scale(cosine, first), num_scale(sine, second));
+          v[(row * columns + q) * ve + i * vi] =
+              num_add(num_scale(sine, first), num_scale(cosine, second));
+        }
+      }
+    }
+  }
+  for (int k = 0; k < columns; ++k) {
+    int place = k;
+    REAL best = -1;
+    for (int column = k; column < columns; ++column) {
+      REAL square = 0;
+      for (int row = 0; row < rows; ++row) square += num_abs2(a[(row * columns + column) * ae + i * ai]);
+      if (square > best) {
+        best = square;
+        place = column;
+      }
+    }
+    for (int row = 0; place != k && row < rows; ++row) {
+      const VALUE kept = a[(row * columns + k) * ae + i * ai];
+      a[(row * columns + k) * ae + i * ai] = a[(row * columns + place) * ae + i * ai];
+      a[(row * columns + place) * ae + i * ai] = kept;
+    }
+    for (int row = 0; place != k && row < columns; ++row) {
+      const VALUE kept = v[(row * columns + k) * ve + i * vi];
+      v[(row * columns + k) * ve + i * vi] = v[(row * columns + place) * ve + i * vi];
+      v[(row * columns + place) * ve + i * vi] = kept;
+    }
+    const REAL norm = sqrt(best);
+    w[k * we + i * wi] = norm / scale;
+    if (norm > 0) {
+      for (int row = 0; row < rows; ++row) {
+        a[(row * columns + k) * ae + i * ai] =
+            num_scale(1 / norm, a[(row * columns + k) * ae + i * ai]);
+      }
+      continue;
+    }
+    // any column that is orthogonal to those before: what is left of the first unit vector that
+    // has enough left
+    REAL left = 0;
+    for (int unit = 0; unit < rows && !(2 * rows * left > 1); ++unit) {
+      for (int row = 0; row < rows; ++row) {
+        a[(row * columns + k) * ae + i * ai] = num_make(row == unit ? 1 : 0, 0);
+      }
+      for (int pass = 0; pass < 2; ++pass) {
+        for (int column = 0; column < k; ++column) {
+          VALUE part = num_make(0, 0);
+          for (int row = 0; row < rows; ++row) {
+            part = num_add(part, num_mul(num_conj(a[(row * columns + column) * ae + i * ai]),
+                                         a[(row * columns + k) * ae + i * ai]));
+          }
+          for (int row = 0; row < rows; ++row) {
+            a[(row * columns + k) * ae + i * ai] =
+                num_sub(a[(row * columns + k) * ae + i * ai],
+                        num_mul(part, a[(row * columns + column) * ae + i * ai]));
+          }
+        }
+      }
+      left = 0;
+      for (int row = 0; row < rows; ++row) left += num_abs2(a[(row * columns + k) * ae + i * ai]);
+    }
+    for (int row = 0; row < rows; ++row) {
+      a[(row * columns + k) * ae + i * ai] =
+          num_scale(1 / sqrt(left), a[(row * columns + k) * ae + i * ai]);
+    }
+  }
+  info[i] = bad || rotates ? 1 : 0;
+)";
+
 const ElementwiseKernel& lu_kernel(DType dtype) {
   return small_kernel(
       "factor_lu", dtype,
@@ -270,6 +482,20 @@ const ElementwiseKernel& qr_kernel(DType dtype) {
                       "VALUE *a, VALUE *q, VALUE *work, long ae, long ai, long qe, long qi, "
                       "long we, long wi, int rows, int columns",
                       qr_text);
+}
+
+const ElementwiseKernel& eigh_kernel(DType dtype) {
+  return small_kernel("find_eigenvalues", dtype,
+                      "VALUE *a, VALUE *v, REAL *w, int *info, long ae, long ai, long ve, long vi, "
+                      "long we, long wi, int order",
+                      eigh_text);
+}
+
+const ElementwiseKernel& svd_kernel(DType dtype) {
+  return small_kernel("find_singular_values", dtype,
+                      "VALUE *a, VALUE *v, REAL *w, int *info, long ae, long ai, long ve, long vi, "
+                      "long we, long wi, int rows, int columns",
+                      svd_text);
 }
 
 ElementwiseLaunch over_matrices(const SmallMatrices& a) {
@@ -341,9 +567,27 @@ void factor_qr(const SmallMatrices& a, const SmallMatrices& q, const SmallMatric
            over_matrices(a));
 }
 
+void find_eigenvalues(const SmallMatrices& a, const SmallMatrices& vectors,
+                      const SmallMatrices& values, const AnyArray& info) {
+  eigh_kernel(a.values().dtype())
+      .run({a.values(), vectors.values(), values.values(), info, a.element_step(), a.matrix_step(),
+            vectors.element_step(), vectors.matrix_step(), values.element_step(),
+            values.matrix_step(), a.rows()},
+           over_matrices(a));
+}
+
+void find_singular_values(const SmallMatrices& a, const SmallMatrices& v,
+                          const SmallMatrices& values, const AnyArray& info) {
+  svd_kernel(a.values().dtype())
+      .run({a.values(), v.values(), values.values(), info, a.element_step(), a.matrix_step(),
+            v.element_step(), v.matrix_step(), values.element_step(), values.matrix_step(),
+            a.rows(), a.columns()},
+           over_matrices(a));
+}
+
 std::vector<ElementwiseKernel> small_matrix_kernels(DType dtype) {
   return {lu_kernel(dtype), solve_kernel(dtype), determinant_kernel(dtype), cholesky_kernel(dtype),
-          qr_kernel(dtype)};
+          qr_kernel(dtype), eigh_kernel(dtype),  svd_kernel(dtype)};
 }
 
 }  // namespace rtcg::arrays::detail

@@ -59,6 +59,22 @@ void factor_cholesky(const SmallMatrices& a, const AnyArray& info);
 /// @shape work  [count, min(m, n), 1]
 void factor_qr(const SmallMatrices& a, const SmallMatrices& q, const SmallMatrices& work);
 
+/// A V = V diag(values) of Hermitian matrices by Jacobi's rotations. Only the lower triangle of `a`
+/// is read. `info` is 1 of what has infinities or NaNs, or does not converge.
+///
+/// @shape vectors  [count, n, n]
+/// @shape values   [count, n, 1]: real, ascending
+void find_eigenvalues(const SmallMatrices& a, const SmallMatrices& vectors,
+                      const SmallMatrices& values, const AnyArray& info);
+/// A = U diag(values) V^H by one-sided rotations: U in place of A. `info` as of find_eigenvalues.
+///
+/// @shape a       [count, m, n], m >= n
+/// @shape v       [count, n, n]
+/// @shape values  [count, n, 1]: real, descending
+/// @source Hestenes 1958, Inversion of matrices by biorthogonalization and related results
+void find_singular_values(const SmallMatrices& a, const SmallMatrices& v,
+                          const SmallMatrices& values, const AnyArray& info);
+
 /// The kernels of all of these for elements of that type, to look at.
 [[nodiscard]] std::vector<ElementwiseKernel> small_matrix_kernels(DType dtype);
 

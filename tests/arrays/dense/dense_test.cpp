@@ -207,70 +207,124 @@ Matrix diagonal_of(const std::vector<double>& values) {
   return result;
 }
 
-void check_eigenvalues() {
-  for_all_types([]<class T>(T) {
-    for (const Eigen::Index n : {1, 2, 40}) {
-      auto matrices = random_matrices<T>(2, n, n);
-      for (Matrix& each : matrices) {
-        each = (each + each.adjoint()).eval();
-      }
-      const Array<T> a = array_of<T>(matrices);
-      const EighResult found = eigh(a);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const auto which = static_cast<std::int64_t>(i);
-        const Eigen::SelfAdjointEigenSolver<Matrix> expected(matrices[i]);
-        const std::vector<double> values = reals_of(found.values, which);
-        for (Eigen::Index k = 0; k < n; ++k) {
-          EXPECT_NEAR(values[static_cast<std::size_t>(k)], expected.eigenvalues()[k],
-                      tolerance<T>(n) * matrices[i].norm());
-        }
-        const Matrix vectors = matrix_of(found.vectors, which);
-        expect_near<T>(matrices[i] * vectors, vectors * diagonal_of(values), matrices[i].norm(),
-                       "eigh");
-        expect_near<T>(vectors.adjoint() * vectors, identity_of(n), 1, "eigenvectors");
-      }
-      EXPECT_LE(max(abs(eigvalsh(a) - found.values)).template item<double>(),
-                tolerance<T>(n) * matrices[0].norm() * 2);
+template <class T>
+void check_eigenvalues(const std::vector<Eigen::Index>& sizes, const DenseOptions& options = {}) {
+  for (const Eigen::Index n : sizes) {
+    auto matrices = random_matrices<T>(2, n, n);
+    for (Matrix& each : matrices) {
+      each = (each + each.adjoint()).eval();
     }
-  });
+    const Array<T> a = array_of<T>(matrices);
+    const EighResult found = eigh(a, options);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto which = static_cast<std::int64_t>(i);
+      const Eigen::SelfAdjointEigenSolver<Matrix> expected(matrices[i]);
+      const std::vector<double> values = reals_of(found.values, which);
+      for (Eigen::Index k = 0; k < n; ++k) {
+        EXPECT_NEAR(values[static_cast<std::size_t>(k)], expected.eigenvalues()[k],
+                    tolerance<T>(n) * matrices[i].norm());
+      }
+      const Matrix vectors = matrix_of(found.vectors, which);
+      expect_near<T>(matrices[i] * vectors, vectors * diagonal_of(values), matrices[i].norm(),
+                     "eigh");
+      expect_near<T>(vectors.adjoint() * vectors, identity_of(n), 1, "eigenvectors");
+    }
+    EXPECT_LE(max(abs(eigvalsh(a, options) - found.values)).template item<double>(),
+              tolerance<T>(n) * matrices[0].norm() * 2);
+  }
 }
 
 TEST_F(DenseByLapack, FindsEigenvalues) {
-  check_eigenvalues();
+  for_all_types([]<class T>(T) { check_eigenvalues<T>({1, 2, 40}); });
 }
 
 TEST_F(DenseByCusolver, FindsEigenvalues) {
-  check_eigenvalues();
+  for_all_types([]<class T>(T) { check_eigenvalues<T>({1, 2, 40}); });
 }
 
-void check_singular_values() {
-  for_all_types([]<class T>(T) {
-    for (const auto& [rows, columns] : {std::pair(1, 1), std::pair(30, 12), std::pair(12, 30),
-                                        std::pair(12, 40), std::pair(40, 12)}) {
-      const auto matrices = random_matrices<T>(2, rows, columns);
-      const SvdResult found = svd(array_of<T>(matrices));
-      const Eigen::Index least = std::min(rows, columns);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const auto which = static_cast<std::int64_t>(i);
-        const std::vector<double> values = reals_of(found.values, which);
-        EXPECT_TRUE(std::is_sorted(values.rbegin(), values.rend()));
-        EXPECT_GE(values.back(), 0);
-        const Matrix u = matrix_of(found.u, which);
-        const Matrix vh = matrix_of(found.vh, which);
-        expect_near<T>(u * diagonal_of(values) * vh, matrices[i], matrices[i].norm(), "svd");
-        expect_near<T>(u.adjoint() * u, identity_of(least), 1, "u");
-        expect_near<T>(vh * vh.adjoint(), identity_of(least), 1, "vh");
-      }
-    }
+TEST(Dense, FindsEigenvaluesByGeneratedKernels) {
+  on_every_device([] {
+    check_eigenvalues<float>({1, 2, 7, 32}, by_generated);
+    check_eigenvalues<std::complex<double>>({1, 2, 7, 32}, by_generated);
   });
 }
 
+using Shapes = std::vector<std::pair<Eigen::Index, Eigen::Index>>;
+
+template <class T>
+void check_singular_values(const Shapes& shapes, const DenseOptions& options = {}) {
+  for (const auto& [rows, columns] : shapes) {
+    const auto matrices = random_matrices<T>(2, rows, columns);
+    const SvdResult found = svd(array_of<T>(matrices), options);
+    const Eigen::Index least = std::min(rows, columns);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto which = static_cast<std::int64_t>(i);
+      const std::vector<double> values = reals_of(found.values, which);
+      EXPECT_TRUE(std::is_sorted(values.rbegin(), values.rend()));
+      EXPECT_GE(values.back(), 0);
+      const Matrix u = matrix_of(found.u, which);
+      const Matrix vh = matrix_of(found.vh, which);
+      expect_near<T>(u * diagonal_of(values) * vh, matrices[i], matrices[i].norm(), "svd");
+      expect_near<T>(u.adjoint() * u, identity_of(least), 1, "u");
+      expect_near<T>(vh * vh.adjoint(), identity_of(least), 1, "vh");
+    }
+  }
+}
+
+const Shapes shapes_for_libraries = {{1, 1}, {30, 12}, {12, 30}, {12, 40}, {40, 12}};
+
 TEST_F(DenseByLapack, FindsSingularValues) {
-  check_singular_values();
+  for_all_types([]<class T>(T) { check_singular_values<T>(shapes_for_libraries); });
 }
 
 TEST_F(DenseByCusolver, FindsSingularValues) {
-  check_singular_values();
+  for_all_types([]<class T>(T) { check_singular_values<T>(shapes_for_libraries); });
+}
+
+TEST(Dense, FindsSingularValuesByGeneratedKernels) {
+  on_every_device([] {
+    const Shapes shapes = {{1, 1}, {3, 2}, {32, 32}, {30, 12}, {12, 30}, {1, 5}};
+    check_singular_values<float>(shapes, by_generated);
+    check_singular_values<std::complex<double>>(shapes, by_generated);
+  });
+}
+
+/// Equal eigenvalues, zeros, and numbers whose squares are out of range.
+TEST(Dense, FindsSpectraOfSpecialMatricesByGeneratedKernels) {
+  on_every_device([] {
+    // of rank 1: a column times its transpose, and the same of huge and tiny numbers
+    for (const float factor : {1.0F, 1e30F, 1e-30F}) {
+      const Array<float> x(std::vector<float>{1, 2, 2, 4});
+      const AnyArray a = evaluate(factor * x(whole, newaxis) * x);
+      const std::vector<float> values = eigvalsh(a, by_generated).to_vector<float>();
+      EXPECT_NEAR(values[3] / factor, 25, 1e-5);
+      EXPECT_NEAR(values[0] / factor, 0, 1e-5);
+      const SvdResult found = svd(a, by_generated);
+      EXPECT_NEAR(found.values.to_vector<float>()[0] / factor, 25, 1e-5);
+      EXPECT_NEAR(found.values.to_vector<float>()[1] / factor, 0, 1e-5);
+      const AnyArray unit = evaluate(where(arange<int>(4)(whole, newaxis) == arange<int>(4), 1, 0));
+      for (const AnyArray& basis : {found.u.swap_axes(0, 1), found.vh}) {
+        const AnyArray products =
+            evaluate(sum(basis(whole, newaxis) * basis(newaxis, whole), over(2)));
+        EXPECT_LT(max(abs(products - unit)).item<double>(), 1e-5);
+      }
+    }
+    const SvdResult none = svd(zeros<float>({5, 3}), by_generated);
+    EXPECT_EQ(none.values.to_vector<float>(), (std::vector<float>{0, 0, 0}));
+    EXPECT_EQ(sum(none.u * none.u).item<float>(), 3);
+    EXPECT_EQ(eigvalsh(zeros<float>({2, 2}), by_generated).to_vector<float>(),
+              (std::vector<float>{0, 0}));
+    // only the lower triangle counts
+    const Array<float> lower(std::vector<float>{2, 100, 1, 2}, {2, 2});
+    const std::vector<float> values = eigvalsh(lower, by_generated).to_vector<float>();
+    EXPECT_NEAR(values[0], 1, 1e-6);
+    EXPECT_NEAR(values[1], 3, 1e-6);
+    const Array<float> odd(std::vector<float>{1, 0, NAN, 1, 2, 0, 0, 2}, {2, 2, 2});
+    EXPECT_ERROR("arrays.dense.no_convergence", eigh(odd, by_generated));
+    const AnyArray info = zeros<int>({2});
+    static_cast<void>(svd(odd, {.way = DenseWay::generated, .info = info}));
+    EXPECT_EQ(info.to_vector<int>(), (std::vector<int>{1, 0}));
+  });
 }
 
 TEST(Dense, HasTheShapesOfNumPy) {
@@ -375,7 +429,7 @@ TEST(Dense, RefusesWhatItCannotDo) {
   EXPECT_ERROR("arrays.dense.info", inv(ones<float>({2, 3, 3}), {.info = zeros<int>({3})}));
   EXPECT_ERROR("arrays.dense.info", inv(ones<float>({2, 3, 3}), {.info = zeros<float>({2})}));
   EXPECT_ERROR("arrays.dense.too_large", inv(ones<float>({33, 33}), by_generated));
-  EXPECT_ERROR("arrays.dense.not_generated", svd(a, by_generated));
+  EXPECT_ERROR("arrays.dense.too_large", svd(ones<float>({3, 33}), by_generated));
 }
 
 TEST(Dense, RefusesALibraryThatIsNotThere) {
@@ -385,7 +439,7 @@ TEST(Dense, RefusesALibraryThatIsNotThere) {
     }
     const StreamScope scope(device.default_stream());
     EXPECT_ERROR("arrays.dense.no_library", inv(ones<float>({33, 33})));
-    EXPECT_ERROR("arrays.dense.no_library", svd(ones<float>({3, 3})));
+    EXPECT_ERROR("arrays.dense.no_library", svd(ones<float>({3, 33})));
     EXPECT_EQ(describe_dense_library(device).rfind("none: LAPACK computes on the host", 0), 0U);
   }
 }

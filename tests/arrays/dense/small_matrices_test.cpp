@@ -11,7 +11,7 @@ namespace {
 TEST(SmallMatrices, HaveKernelsThatNvrtcTakes) {
   for (const DType dtype : {DType::f64, DType::c64}) {
     const std::vector<ElementwiseKernel> kernels = detail::small_matrix_kernels(dtype);
-    EXPECT_EQ(kernels.size(), 5U);
+    EXPECT_EQ(kernels.size(), 7U);
     for (const ElementwiseKernel& each : kernels) {
       EXPECT_NE(taken_by_nvrtc(each.text(cgen::Dialect::cuda)), "");
     }
