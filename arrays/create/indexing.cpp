@@ -8,6 +8,7 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/scan/copy_if.h"
+#include "rtcg/arrays/scan/cumulative.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -180,6 +181,49 @@ AnyArray select(const AnyArray& array, const AnyArray& mask) {
   return evaluate(take(array.reshape(shape), flat_nonzero(mask), 0));
 }
 
+namespace {
+
+/// The k-th selected element gets the k-th value. How many are selected stays on the device.
+void put_in_order(const AnyArray& array, const AnyArray& mask, const Expression& values) {
+  Extents tail;
+  for (int axis = mask.axes(); axis < array.axes(); ++axis) {
+    tail.push_back(array.shape()[axis]);
+  }
+  const bool has_own_axis = values.shape().size() > tail.size();
+  Extents shape = tail;
+  shape.insert(0, has_own_axis ? values.shape()[0] : 1);
+  if (!(broadcast_shapes(shape, values.shape()) == shape)) {
+    throw InvalidInput("arrays.broadcast.shape_mismatch",
+                       fmt::format("values of shape {} do not belong to selected elements of shape "
+                                   "{}",
+                                   to_string(values.shape()), to_string(tail)));
+  }
+  const AnyArray given = evaluate(values).broadcast_to(shape);
+  if (array.count() == 0 || given.count() == 0) {
+    return;
+  }
+  const AnyArray chosen = evaluate(cast(mask, DType::boolean));
+  AnyArray before = cumulative_sum(chosen.reshape(mask.count()), {.is_exclusive = true});
+  before = before.reshape(mask.shape());
+  AnyArray wide = chosen;
+  Layout first{array.shape(), {}, given.layout().offset};
+  for (int axis = 0; axis < array.axes(); ++axis) {
+    const int own = axis - mask.axes();
+    first.strides.push_back(own < 0 ? 0 : given.strides()[own + 1]);
+    if (own >= 0) {
+      wide = wide.expand_dims(-1);
+      before = before.expand_dims(-1);
+    }
+  }
+  Expression which = before;
+  if (shape[0] < mask.count()) {
+    which = which % shape[0];
+  }
+  array.assign(where(wide, gather(given.view(first), which * given.strides()[0]), array));
+}
+
+}  // namespace
+
 void put_where(const AnyArray& array, const AnyArray& mask, const Expression& values) {
   check_mask(array, mask);
   if (values.shape().empty()) {
@@ -195,7 +239,7 @@ void put_where(const AnyArray& array, const AnyArray& mask, const Expression& va
     array.assign(cast(where(mask, detail::fitted(values, array.dtype()), array), array.dtype()));
     return;
   }
-  put_at(array, nonzero(mask), values);
+  put_in_order(array, mask, detail::fitted(values, array.dtype()));
 }
 
 AnyArray repeat(const AnyArray& array, std::int64_t times, std::int64_t axis) {

@@ -59,11 +59,13 @@ template <Element T>
 [[nodiscard]] Array<T> select(const Array<T>& array, const AnyArray& mask) {
   return Array<T>(select(array.any(), mask));
 }
-/// `array[mask] = values`: values go to the selected elements in C order, or one value to all.
+/// `array[mask] = values`: values go to the selected elements in C order, or one value to all. Fewer
+/// values than there are selected elements are repeated, as NumPy's `place` does; what is left of
+/// more is not used.
 ///
 /// @throws InvalidInput  arrays.select.shape_mismatch, arrays.broadcast.shape_mismatch,
 ///         arrays.assign.narrowing
-/// @cost   one launch for one value, otherwise as select
+/// @cost   one launch for one value, otherwise that of cumulative_sum() and two more; asynchronous
 void put_where(const AnyArray& array, const AnyArray& mask, const Expression& values);
 /// Each element that many times in a row along an axis.
 [[nodiscard]] AnyArray repeat(const AnyArray& array, std::int64_t times, std::int64_t axis);

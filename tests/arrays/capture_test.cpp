@@ -64,8 +64,10 @@ TEST_P(Capture, RepeatsKernelsOfSnippetsIndexingAndRandomNumbers) {
   const ElementwiseKernel twice("float *x", "x[i] *= 2");
   const ReductionKernel add(DType::f32, "0", "a+b", "x[i]", "const float *x");
   Generator random(5);
+  const AnyArray mask = evaluate(places < 50);
   const auto work = [&] {
     twice(x);
+    put_where(x(Slice{0, 100}), mask, x(Slice{100, 200}));
     put(x, places, 3.0F);
     out.assign(add(x) + sum(take(x, places)) + 0 * sum(random.uniform<float>({100})));
   };

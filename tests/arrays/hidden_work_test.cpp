@@ -87,6 +87,7 @@ const std::vector<Work>& all_work() {
       {"take", [](auto& o) { const AnyArray made = take(o.x, o.places, 0); }},
       {"put", [](auto& o) { put(o.z, o.places, 1.5F); }},
       {"where with a mask", [](auto& o) { put_where(o.z, evaluate(o.x > 5), 0); }},
+      {"values where a mask says", [](auto& o) { put_where(o.z, o.x, o.row); }},
       {"elementwise kernel", [](auto& o) { o.linear(2, o.x, o.y, o.z); }},
       {"reduction kernel", [](auto& o) { const AnyArray made = o.dot(o.x, o.y); }},
       {"random", [](auto& o) { const AnyArray made = o.random.template normal<float>({1000}); }},

@@ -121,6 +121,36 @@ TEST(Select, FindsPlacesAndWritesToThem) {
   });
 }
 
+TEST(PutWhere, GivesValuesToSelectedElementsInTheirOrder) {
+  on_every_device([] {
+    for (const std::int64_t count : {1, 300}) {
+      for (const std::int64_t values : {1, 3, 700}) {
+        SCOPED_TRACE(std::to_string(count) + ", " + std::to_string(values));
+        const auto x = arange<std::int32_t>(count);
+        Ints expected;
+        int next = 0;
+        for (int i = 0; i < count; ++i) {
+          const bool is_chosen = i % 3 != 1;
+          expected.push_back(is_chosen ? static_cast<int>(-1 - next % values) : i);
+          next += is_chosen ? 1 : 0;
+        }
+        put_where(x, x % 3 != 1, -1 - arange<std::int32_t>(values));
+        EXPECT_EQ(ints(x), expected);
+      }
+    }
+    // rows by a mask of fewer axes, into a view; values of an axis less are those of every row
+    const auto x = zeros<std::int32_t>({3, 4});
+    const Array<bool> mask(std::vector<bool>{true, false, true, true});
+    put_where(x.any().transposed(), mask, arange<std::int32_t>(9).reshape({3, 3}));
+    EXPECT_EQ(ints(x), (Ints{0, 0, 3, 6, 1, 0, 4, 7, 2, 0, 5, 8}));
+    put_where(x.any().transposed(), mask == 0, Array<std::int32_t>(std::vector<int>{7, 8, 9}));
+    EXPECT_EQ(ints(x), (Ints{0, 7, 3, 6, 1, 8, 4, 7, 2, 9, 5, 8}));
+    put_where(x, x > 100, zeros<std::int32_t>({0}));
+    EXPECT_ERROR("arrays.broadcast.shape_mismatch",
+                 put_where(x.any().transposed(), mask, zeros<std::int32_t>({3, 4})));
+  });
+}
+
 TEST(Take, Refuses) {
   const auto x = arange<std::int32_t>(4);
   const auto checked = IndexOptions{.checks_range = true};
