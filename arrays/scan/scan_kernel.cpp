@@ -57,7 +57,8 @@ struct ScanKernel::Program {
     scans_exclusively = options.is_exclusive && !has_segments && !uses("prev_item") &&
                         !uses("last_item") && (!known || detail::is_neutral(neutral, *known));
     make_kernels(text, where);
-    scan_of_values = std::make_unique<detail::LoopCall>(loop_kernel(text), options.wisdom_path);
+    scan_of_values = std::make_unique<detail::ScanCall>(
+        loop_kernel(text), value.fields, options.axis.has_value(), options.wisdom_path);
   }
 
   [[nodiscard]] const loopy::Kernel& loop_kernel() const noexcept {
@@ -80,9 +81,9 @@ struct ScanKernel::Program {
     }
     const bool is_done = !items.empty() && value.dtype == value.fields[0].dtype;
     if (!is_done) {
-      items = call().new_arrays(rows, stream);
+      items = scan_of_values->new_arrays(rows, stream);
     }
-    call().run(*scan_of_values, stream, rows, values, items, starts);
+    scan_of_values->run(stream, rows, values, items, starts);
     if (!is_done) {
       std::vector<Expression> all = given;
       all.insert(all.end(), items.begin(), items.end());
@@ -110,9 +111,7 @@ struct ScanKernel::Program {
   NameGenerator names{};  // of the texts
   std::optional<ElementwiseKernel> input_kernel{};
   std::optional<ElementwiseKernel> output_kernel{};
-  std::unique_ptr<const detail::LoopCall> scan_of_values{};
-
-  [[nodiscard]] detail::ScanCall call() const { return {value.fields, options.axis.has_value()}; }
+  std::unique_ptr<const detail::ScanCall> scan_of_values{};
 
   void make_kernels(const ScanText& text, SourceOrigin where) {
     const std::string values = names.make("scan_values");
@@ -396,7 +395,7 @@ struct ScanKernel::Program {
         return {*std::move(values)};
       }
     }
-    std::vector<AnyArray> values = call().new_arrays(rows, stream);
+    std::vector<AnyArray> values = scan_of_values->new_arrays(rows, stream);
     std::vector<Expression> all = given;
     all.insert(all.end(), values.begin(), values.end());
     add_numbers(rows, all);

@@ -51,34 +51,44 @@ std::optional<AnyArray> whole_array(const Expression& value, DType dtype, const 
   return fits ? std::optional(node.array->reshape(shape)) : std::nullopt;
 }
 
+loopy::Kernel with_long_lengths(loopy::Kernel kernel) {
+  for (loopy::Argument& each : kernel.arguments) {
+    if (!each.is_array) {
+      each.type = cgen::i64;
+    }
+  }
+  return kernel;
+}
+
 std::vector<AnyArray> ScanCall::new_arrays(const ScanRows& rows, runtime::StreamRef stream) const {
   std::vector<AnyArray> result;
-  for (const auto& field : fields) {
+  for (const auto& field : fields_) {
     result.emplace_back(field.dtype, rows.shape, stream);
   }
   return result;
 }
 
-void ScanCall::run(const LoopCall& kernel, runtime::StreamRef stream, const ScanRows& rows,
+void ScanCall::run(runtime::StreamRef stream, const ScanRows& rows,
                    const std::vector<AnyArray>& values, const std::vector<AnyArray>& items,
                    const std::optional<AnyArray>& starts) const {
   std::vector<std::pair<std::string, AnyArray>> arrays;
   loopy::IntegerValues lengths = {{"n", rows.length}};
   const auto in_rows = [&](const AnyArray& array) {
-    return is_along_axis ? array.reshape(rows.outer, rows.length, rows.inner) : array;
+    return is_along_axis_ ? array.reshape(rows.outer, rows.length, rows.inner) : array;
   };
   for (std::size_t k = 0; k < values.size(); ++k) {
-    arrays.emplace_back(ScanValue::part("values", fields[k]), in_rows(values[k]));
-    arrays.emplace_back(ScanValue::part("items", fields[k]), in_rows(items[k]));
+    arrays.emplace_back(ScanValue::part("values", fields_[k]), in_rows(values[k]));
+    arrays.emplace_back(ScanValue::part("items", fields_[k]), in_rows(items[k]));
   }
   if (starts) {
     arrays.emplace_back("starts", in_rows(*starts));
   }
-  if (is_along_axis) {
+  if (is_along_axis_) {
     lengths["outer"] = rows.outer;
     lengths["inner"] = rows.inner;
   }
-  kernel.run(stream, arrays, lengths);
+  const bool is_long = std::max({rows.outer, rows.length, rows.inner}) > INT32_MAX;
+  (is_long ? long_rows_ : short_rows_).run(stream, arrays, lengths);
 }
 
 }  // namespace rtcg::arrays::detail

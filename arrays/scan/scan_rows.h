@@ -37,17 +37,33 @@ struct ScanRows {
 [[nodiscard]] std::optional<AnyArray> whole_array(const Expression& value, DType dtype,
                                                   const Extents& shape);
 
-/// Values that a scan joins, and the kernel that does: of fields, each of which has an array
-/// `values` and an array `items`, and of `starts` if there are segments.
-struct ScanCall {
-  std::vector<ScanValue::Field> fields{};
-  bool is_along_axis = false;
+/// The kernel with all lengths of 64 bits.
+[[nodiscard]] loopy::Kernel with_long_lengths(loopy::Kernel kernel);
 
+/// The kernel that joins the values of a scan: of fields, each of which has an array `values` and
+/// an array `items`, and of `starts` if there are segments. Any thread may use it.
+class ScanCall {
+ public:
+  /// @param kernel         of the length `n`, along an axis also of `outer` and `inner`, as i32
+  /// @param is_along_axis  whether its arrays have three axes
+  ScanCall(const loopy::Kernel& kernel, std::vector<ScanValue::Field> fields, bool is_along_axis,
+           const std::string& wisdom_path)
+      : fields_(std::move(fields)),
+        is_along_axis_(is_along_axis),
+        short_rows_(kernel, wisdom_path),
+        long_rows_(with_long_lengths(kernel), wisdom_path) {}
+
+  [[nodiscard]] const loopy::Kernel& kernel() const noexcept { return short_rows_.kernel(); }
   [[nodiscard]] std::vector<AnyArray> new_arrays(const ScanRows& rows,
                                                  runtime::StreamRef stream) const;
-  void run(const LoopCall& kernel, runtime::StreamRef stream, const ScanRows& rows,
-           const std::vector<AnyArray>& values, const std::vector<AnyArray>& items,
-           const std::optional<AnyArray>& starts) const;
+  void run(runtime::StreamRef stream, const ScanRows& rows, const std::vector<AnyArray>& values,
+           const std::vector<AnyArray>& items, const std::optional<AnyArray>& starts) const;
+
+ private:
+  std::vector<ScanValue::Field> fields_;
+  bool is_along_axis_;
+  LoopCall short_rows_;
+  LoopCall long_rows_;  // with more elements than an i32 counts
 };
 
 }  // namespace rtcg::arrays::detail

@@ -120,7 +120,8 @@ TypedScan::TypedScan(const ScanExpressions& scan, std::vector<KernelArgument> ar
   }
   make_inputs(scan);
   make_outputs(scan);
-  scan_ = std::make_unique<LoopCall>(make_kernel(scan), options_.wisdom_path);
+  scan_ = std::make_unique<ScanCall>(make_kernel(scan), fields_, options_.axis.has_value(),
+                                     options_.wisdom_path);
 }
 
 void TypedScan::make_inputs(const ScanExpressions& scan) {
@@ -319,11 +320,11 @@ void TypedScan::run(const std::vector<Expression>& given, const ScanLaunch& laun
   std::vector<AnyArray> items;
   if (auto target = target_of(bound, rows, values[0])) {
     items.push_back(*std::move(target));
-    call().run(*scan_, stream, rows, values, items, starts);
+    scan_->run(stream, rows, values, items, starts);
     return;
   }
-  items = call().new_arrays(rows, stream);
-  call().run(*scan_, stream, rows, values, items, starts);
+  items = scan_->new_arrays(rows, stream);
+  scan_->run(stream, rows, values, items, starts);
   for (AnyArray& each : items) {
     each = each.reshape(shape);
   }

@@ -31,7 +31,6 @@ class TypedScan {
   void make_outputs(const ScanExpressions& scan);
   [[nodiscard]] loopy::Kernel make_kernel(const ScanExpressions& scan) const;
   [[nodiscard]] bool has_segments() const { return segment_start_.has_value(); }
-  [[nodiscard]] ScanCall call() const { return {fields_, options_.axis.has_value()}; }
 
   [[nodiscard]] std::vector<AnyArray> values_of(const Bound& bound, const ScanRows& rows,
                                                 runtime::StreamRef stream,
@@ -50,7 +49,7 @@ class TypedScan {
   std::vector<ScanValue::Field> fields_{};
   bool uses_last_ = false;
   bool scans_exclusively_ = false;  // items leave their own element out
-  std::unique_ptr<const LoopCall> scan_{};
+  std::unique_ptr<const ScanCall> scan_{};
 };
 
 }  // namespace rtcg::arrays::detail

@@ -7,6 +7,7 @@
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/random/generator.h"
+#include "rtcg/arrays/scan/scan_kernel.h"
 #include "rtcg/arrays/sort/sort.h"
 #include "tests/arrays/support/gpu.h"
 #include "tests/arrays/support/on_every_device.h"
@@ -51,6 +52,18 @@ void check_indexing(std::int64_t n) {
   EXPECT_EQ(total(x), 10);
   EXPECT_EQ(Array<std::int64_t>(flat_nonzero(x)).to_vector(),
             (std::vector<std::int64_t>{0, n - 5, n - 4, n - 1}));
+}
+
+void check_scans(std::int64_t n) {
+  const Array<Byte> x = cast(indices({n}) % 251, DType::u8);
+  const Array<Byte> sums = zeros<Byte>({n});
+  const ScanKernel scan("unsigned char",
+                        {.input = "x[i]", .scan = "a + b", .neutral = "0", .output = "y[i] = item"},
+                        "const unsigned char *x, unsigned char *y");
+  scan(x, sums);
+  for (const std::int64_t place : {std::int64_t{0}, n / 2, n - 1}) {
+    EXPECT_EQ(sums(place).item(), static_cast<Byte>(sum_of_remainders(place + 1))) << place;
+  }
 }
 
 void check_sorting(std::int64_t n) {
@@ -99,6 +112,7 @@ TEST(Large, ChecksAreRightForSmallArrays) {
   testing::on_every_device([] {
     check_maps_and_reductions((1 << 20) + 3);
     check_indexing((1 << 20) + 3);
+    check_scans((1 << 20) + 3);
     check_sorting((1 << 20) + 3);
     check_axes(1025, 1000);
     check_kernels((1 << 20) + 3);
@@ -127,6 +141,9 @@ TEST_F(LargeOnGpu, MapsAndReducesBeyondThirtyTwoBits) {
 }
 TEST_F(LargeOnGpu, IndexesBeyondThirtyTwoBits) {
   run(check_indexing);
+}
+TEST_F(LargeOnGpu, ScansBeyondThirtyTwoBits) {
+  run(check_scans);
 }
 TEST_F(LargeOnGpu, SortsBeyondThirtyTwoBits) {
   run(check_sorting);

@@ -10,6 +10,7 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/scan/cumulative.h"
+#include "rtcg/arrays/scan/scan_rows.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
@@ -448,6 +449,10 @@ TEST(ScanKernel, IsTheSameInCudaText) {
             expected);
   EXPECT_EQ(by_cuda_text(kernel_of("float"), "i: g.0 l.0*64 vec*4", numbers, starts),
             std::vector<float>(expected.begin(), expected.end()));
+  // as for more elements than an i32 counts
+  EXPECT_EQ(by_cuda_text(detail::with_long_lengths(kernel_of("int")),
+                         "i: g.0 l.0*64 unr*2; look_back i", integers, starts),
+            expected);
 }
 
 TEST(ScanKernel, OfComplexNumbersIsTheSameInCudaText) {
