@@ -303,6 +303,9 @@ TEST(Rounds, TakeAMessageThatWasSentWhileTheWatchLooked) {
   const Stream stream(device);
   in->set(stream, 0);
   rounds.receive(stream);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the watch has judged
+  stream.synchronize();
+  rounds.send(stream);
   stream.synchronize();
 }
 
