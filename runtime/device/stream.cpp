@@ -44,6 +44,17 @@ class StreamErrors {
     }
   }
 
+  /// Those of an earlier stream of the same handle.
+  void forget(StreamRef stream) {
+    if (count_.load(std::memory_order_acquire) == 0) {
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (errors_.erase({&stream.device().backend(), stream.native_handle()}) != 0) {
+      --count_;
+    }
+  }
+
   /// Throws the first one of the stream, if there is one.
   void rethrow(StreamRef stream) {
     if (count_.load(std::memory_order_acquire) == 0) {
@@ -173,7 +184,9 @@ Event StreamRef::record(const EventOptions& options) const {
 }
 
 Stream::Stream(Device device, const StreamOptions& options)
-    : device_(device), handle_(device.backend().create_stream(options)) {}
+    : device_(device), handle_(device.backend().create_stream(options)) {
+  StreamErrors::instance().forget(*this);
+}
 
 Stream::~Stream() {
   if (handle_ != nullptr) {

@@ -107,6 +107,16 @@ TEST_P(Streams, CallFunctionsInTheirOrder) {
   EXPECT_EQ(seen, slow_chain_result(1, slow / 10));
 }
 
+// Their handles are given out again.
+TEST_P(Streams, DoNotThrowWhatEarlierStreamsHaveNotTold) {
+  for (int i = 0; i < 20; ++i) {
+    const Stream stream(device());
+    stream.synchronize();
+    stream.call_host([] { throw InvalidInput("tests.call", "nobody asked"); });
+    stream.record().synchronize();
+  }
+}
+
 TEST_P(Streams, ThrowWhatTheirFunctionsThrow) {
   const Stream stream(device());
   const Stream other(device());
