@@ -258,7 +258,7 @@ void HostBackend::wait_event(Stream stream, Event event) {
 
 void HostBackend::synchronize_device() {
   for (const auto& queue : queues()) {
-    queue->synchronize();
+    queue->synchronize_with_device();
   }
 }
 

@@ -20,6 +20,7 @@ struct HostQueue::State {
   bool is_closed = false;
   std::exception_ptr first_error;
   std::optional<std::vector<Kept>> kept;
+  std::thread::id keeper;  ///< the thread that captures
 
   void wait_for_all_so_far(std::unique_lock<std::mutex>& lock) const {
     const Ticket last = submitted;
@@ -81,6 +82,7 @@ void HostQueue::begin_keeping() {
   refuse_while_keeping("capture the stream a second time");
   const std::lock_guard lock(state_->mutex);
   state_->kept.emplace();
+  state_->keeper = std::this_thread::get_id();
 }
 
 std::vector<HostQueue::Kept> HostQueue::end_keeping() {
@@ -113,6 +115,21 @@ void HostQueue::wait() const noexcept {
 
 void HostQueue::synchronize() {
   refuse_while_keeping("wait for a stream");
+  wait_and_rethrow();
+}
+
+void HostQueue::synchronize_with_device() {
+  const bool keeps = [&] {
+    const std::lock_guard lock(state_->mutex);
+    return state_->kept && state_->keeper == std::this_thread::get_id();
+  }();
+  if (keeps) {
+    refuse_while_keeping("wait for the device of a stream");
+  }
+  wait_and_rethrow();
+}
+
+void HostQueue::wait_and_rethrow() {
   std::unique_lock lock(state_->mutex);
   state_->wait_for_all_so_far(lock);
   if (state_->first_error != nullptr) {

@@ -53,10 +53,14 @@ class HostQueue {
   ///
   /// @throws InvalidInput  runtime.graph.cannot_capture
   void synchronize();
+  /// The same as for one of all streams of a device: what another thread captures meanwhile has not
+  /// been submitted.
+  void synchronize_with_device();
   /// Waits for all tasks submitted so far; synchronize() reports their exceptions.
   void wait() const noexcept;
 
  private:
+  void wait_and_rethrow();
   struct State;
   static void run(const std::shared_ptr<State>& state);
 
