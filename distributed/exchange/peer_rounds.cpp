@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "rtcg/distributed/exchange/relax.h"
 #include "rtcg/runtime/device/fail_stream.h"
 #include "rtcg/runtime/device/joint_launch.h"
 
@@ -193,7 +194,8 @@ PeerRounds::PeerRounds(int rank, std::string_view call, std::vector<End> ends,
       call_(call),
       ends_(std::move(ends)),
       watch_(std::move(watch)),
-      attendance_(std::make_shared<Attendance>()) {
+      attendance_(std::make_shared<Attendance>()),
+      seen_(ends_.size()) {
   for (const End& each : ends_) {
     attendance_->lanes.insert(attendance_->lanes.end(), {each.out, each.in});
   }
@@ -294,6 +296,8 @@ void PeerRounds::wait_until(const Condition& is_met) const {
       std::this_thread::sleep_for(pause);
     } else if (i >= looks) {
       std::this_thread::yield();
+    } else {
+      relax();
     }
   }
 }
@@ -317,6 +321,7 @@ bool PeerRounds::find_all() {
       }
     }
   }
+  std::sort(found.begin(), found.end());
   all_ = std::move(found);
   return true;
 }
@@ -325,24 +330,31 @@ bool PeerRounds::find_all() {
 // these launches is submitted until all have been.
 void PeerRounds::launch_together(const std::function<void()>& launch) {
   const std::uint64_t number = ++attendance_->arrived;
-  const auto have_all = [&](const std::atomic<std::uint64_t> Attendance::*count) {
-    return std::all_of(all_.begin(), all_.end(), [&](const auto& each) {
-      return ((*each).*count).load(std::memory_order_acquire) >= number;
+  const auto count_launch = [&] {
+    Attendance& of_all = *all_.front();
+    if (++of_all.launched >= number * all_.size()) {  // more where launches have failed
+      runtime::detail::end_joint_launches(of_all.held.exchange(0));
+    }
+  };
+  try {
+    wait_until([&] {
+      return (!all_.empty() || find_all()) &&
+             std::all_of(all_.begin(), all_.end(), [&](const auto& each) {
+               return each->arrived.load(std::memory_order_acquire) >= number;
+             });
     });
-  };
-  // partners do not wait for a launch that has failed
-  struct Launched {
-    Attendance& attendance;
-    ~Launched() { ++attendance.launched; }
-  };
-  std::optional<runtime::detail::JointLaunch> joint;
-  {
-    const Launched launched{*attendance_};
-    wait_until([&] { return (!all_.empty() || find_all()) && have_all(&Attendance::arrived); });
-    joint.emplace();
+    runtime::detail::begin_joint_launch();
+    ++all_.front()->held;
     launch();
+  } catch (...) {
+    // others may have seen this rank arrive: they end what they hold without it
+    --attendance_->arrived;
+    if (!all_.empty() || find_all()) {
+      count_launch();
+    }
+    throw;
   }
-  wait_until([&] { return have_all(&Attendance::launched); });
+  count_launch();
 }
 
 runtime::BufferRef<const std::byte> PeerRounds::incoming(std::size_t partner) const {
@@ -382,27 +394,27 @@ void PeerRounds::look(const Judge& judge) {
     }
     return;
   }
+  const Clock::time_point now = Clock::now();
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     const bool is_closed = ends_[i].in->is_closed;
     const std::uint64_t sent = ends_[i].in->sent;
+    Seen& seen = seen_[i];
     if (sent >= awaited_) {
+      seen = {};
       continue;
     }
-    const Clock::time_point now = Clock::now();
-    if (seen_ != std::pair{i, sent}) {
-      seen_ = {i, sent};
-      since_ = now;
+    if (seen.sent != sent) {
+      seen = {sent, now};
     }
-    const double seconds = std::chrono::duration<double>(now - since_).count();
+    const double seconds = std::chrono::duration<double>(now - seen.since).count();
     const std::exception_ptr error =
         judge({rank_, ends_[i].partner.rank, call_, seconds, is_closed});
     // the partner may have sent, and ended, since
     if (error != nullptr && ends_[i].in->sent < awaited_) {
       fail(error);
+      return;
     }
-    return;
   }
-  seen_ = {~std::size_t{0}, 0};
 }
 
 void PeerRounds::fail(const std::exception_ptr& error) {

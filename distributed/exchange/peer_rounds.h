@@ -52,12 +52,13 @@ class LaneMemory {
 
 class Lane;
 
-/// What a rank's partners see of its launches that wait for theirs: how many it is ready to make,
-/// and how many it has made.
+/// What other ranks see of a rank's launches that wait for theirs.
 struct Attendance {
-  std::atomic<std::uint64_t> arrived = 0;
-  std::atomic<std::uint64_t> launched = 0;
+  std::atomic<std::uint64_t> arrived = 0;    ///< how many it is ready to make
   std::vector<std::shared_ptr<Lane>> lanes;  ///< of its rounds
+  // Of all ranks that are connected, on one of them.
+  std::atomic<std::uint64_t> launched = 0;
+  std::atomic<int> held = 0;  ///< joint launches that have begun and not yet been ended
 };
 
 /// The messages of rounds from one rank to another, which both have.
@@ -203,7 +204,8 @@ class PeerRounds {
   const std::vector<End> ends_;
   const std::shared_ptr<RoundsWatch> watch_;
   const std::shared_ptr<Attendance> attendance_;
-  std::vector<std::shared_ptr<Attendance>> all_;  ///< whom partners lead to; empty: not yet known
+  /// Whom partners lead to, in an order that is the same for all; empty: not yet known.
+  std::vector<std::shared_ptr<Attendance>> all_;
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
   std::atomic<std::uint64_t> awaited_ = 0;  ///< how many rounds partners have to send
@@ -215,9 +217,12 @@ class PeerRounds {
   std::exception_ptr failure_;
   std::atomic<bool> has_failed_ = false;
 
-  // of the watch: since when it has seen the same wait
-  std::pair<std::size_t, std::uint64_t> seen_ = {~std::size_t{0}, 0};
-  Clock::time_point since_;
+  /// A wait for a partner, of which the watch has seen so many rounds sent.
+  struct Seen {
+    std::optional<std::uint64_t> sent{};
+    Clock::time_point since{};
+  };
+  std::vector<Seen> seen_;  // of the watch, by partner
 };
 
 /// What a transport offers whose ranks' devices wait for each other; found by a cast of Transport.

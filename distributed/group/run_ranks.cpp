@@ -16,6 +16,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/exchange/peer_rounds.h"
+#include "rtcg/distributed/exchange/relax.h"
 #include "rtcg/distributed/exchange/staging.h"
 #include "rtcg/distributed/group/named_failure.h"
 #include "rtcg/runtime/device/copy.h"
@@ -41,15 +42,6 @@ struct Message {
   std::shared_ptr<const Event> taken;
   Stage stage = Stage::posted;
 };
-
-/// A processor's hint that a loop waits.
-void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 /// What the ranks of one process share.
 class Hub {
@@ -266,7 +258,7 @@ class Hub {
       bool is_late = false;
       while (!is_late && changes_.load(std::memory_order_acquire) == seen) {
         for (int i = 0; i < 16; ++i) {
-          relax();
+          detail::relax();
         }
         is_late = std::chrono::steady_clock::now() >= end;
       }

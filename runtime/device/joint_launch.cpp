@@ -18,9 +18,10 @@ class Gate {
     changed_.wait(lock, [&] { return others == 0; });
     ++own;
   }
-  void end(int& own) {
+  void end(int& own, int count) {
     const std::lock_guard lock(mutex_);
-    if (--own == 0) {
+    own -= count;
+    if (own == 0) {
       changed_.notify_all();
     }
   }
@@ -39,13 +40,20 @@ DeviceCall::DeviceCall() {
   Gate::instance().begin(Gate::instance().device_calls, Gate::instance().joint_launches);
 }
 DeviceCall::~DeviceCall() {
-  Gate::instance().end(Gate::instance().device_calls);
+  Gate::instance().end(Gate::instance().device_calls, 1);
 }
-JointLaunch::JointLaunch() {
+
+void begin_joint_launch() {
   Gate::instance().begin(Gate::instance().joint_launches, Gate::instance().device_calls);
 }
+void end_joint_launches(int count) noexcept {
+  Gate::instance().end(Gate::instance().joint_launches, count);
+}
+JointLaunch::JointLaunch() {
+  begin_joint_launch();
+}
 JointLaunch::~JointLaunch() {
-  Gate::instance().end(Gate::instance().joint_launches);
+  end_joint_launches(1);
 }
 
 }  // namespace rtcg::runtime::detail

@@ -22,7 +22,12 @@ class DeviceCall {
   DeviceCall& operator=(const DeviceCall&) = delete;
 };
 
-/// From before the launch on one of the devices until all have been launched.
+// From before the launch on one of the devices until all have been launched; whoever makes the last
+// one ends those of all.
+void begin_joint_launch();
+void end_joint_launches(int count) noexcept;
+
+/// Both, for launches by one thread.
 class JointLaunch {
  public:
   JointLaunch();

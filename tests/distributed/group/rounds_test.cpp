@@ -9,6 +9,7 @@
 #include "rtcg/distributed/exchange/peer_rounds.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/joint_launch.h"
 #include "tests/distributed/rank_devices.h"
 #include "tests/support/expect_error.h"
 
@@ -285,6 +286,50 @@ TEST(Rounds, EndWhenNothingComesInTime) {
     EXPECT_EQ(error.message(),
               "no message within 0.2 s: rank 0 waits for rank 1 in test of rounds, which is in no "
               "call of the group");
+  }
+}
+
+// The rank that fails is not the first that the others wait for.
+TEST(Rounds, EndWhenTheLastOfSeveralRanksFails) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<int> told = 0;
+  const auto work = [&](const Group& group) {
+    const Stream stream(group.device());
+    const Buffer<double> value(group.device(), std::vector<double>{1});
+    all_reduce(group, stream, value, Operation::sum);
+    if (group.rank() == 3) {
+      throw InvalidInput("tests.rounds.broken", "the mesh is torn");
+    }
+    try {
+      all_reduce(group, stream, value, Operation::sum);
+    } catch (const Error&) {
+      ++told;
+      throw;
+    }
+  };
+  EXPECT_ERROR("tests.rounds.broken",
+               run_ranks(host_devices_apart(4), work, {.waiting = Waiting::devices}));
+  EXPECT_EQ(told, 3);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+// Memory is allocated and freed after launches that failed, on other ranks or on this one.
+TEST(Rounds, LeaveNoLaunchOpenThatFails) {
+  for (const int failing : {0, 1, 2}) {
+    const auto work = [&](const Group& group) {
+      const Stream stream(group.device());
+      const auto rounds = open_rounds(group, all_others(group, 8), "test");
+      rounds->replay(1, [] {});
+      rounds->replay(1, [&] {
+        if (group.rank() == failing) {
+          throw InvalidInput("tests.rounds.broken", "the mesh is torn");
+        }
+      });
+      rounds->replay(1, [] {});
+    };
+    EXPECT_ERROR("tests.rounds.broken",
+                 run_ranks(host_devices_apart(3), work, {.waiting = Waiting::devices}));
+    const runtime::detail::DeviceCall call;
   }
 }
 
