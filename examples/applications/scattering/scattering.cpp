@@ -507,7 +507,7 @@ int main(int count, char** arguments) {
   return application::run(count, arguments, [](const application::Options& options) {
     const bool is_cpu = options.device.info().is_cpu;
     const Sizes sizes = options.is_small ? Sizes{4, 2, 2, 2, 3.6}
-                        : is_cpu         ? Sizes{8, 3, 3, 1.2, 8}
+                        : is_cpu         ? Sizes{6, 3, 3, 1.4, 8}
                                          : Sizes{19, 6, 4, 1, 8};
     const dg::Mesh mesh = mesh_of(sizes);
     const auto on = std::make_shared<const dg::Discretization>(dg::discretize(mesh, sizes.order));
