@@ -108,27 +108,20 @@ class LookBackCode {
     assign_all(own, &Value::found, &Value::total);
     publish(own, tile);
     body << cgen::if_(cgen::equal(lane, i32(0)) && !ends(group), own);
-    // all are asked for before any is waited for: each takes as long as a load from the
-    // second-level cache
-    const Asked of_tiles = ask(body, lane < place_in(group), first_of(group) + lane);
-    const Asked of_groups = ask(body, lane < place_in(group_of_groups) / i32(group),
-                                first_of(group_of_groups) + lane * i32(group) + i32(group - 1));
-    const Asked of_rest =
-        ask(body, tile >= i32(group_of_groups), first_of(group_of_groups) - i32(1));
     BlockBuilder tiles;
-    add_earlier(tiles, of_tiles);
+    add_earlier(tiles, lane < place_in(group), first_of(group) + lane);
     body << cgen::if_(place_in(group) > i32(0), tiles);
     BlockBuilder whole;
     assign_all(whole, &Value::found, &Value::before_and_total);
     publish(whole, tile);
     body << cgen::if_(cgen::equal(lane, i32(0)) && ends(group) && !ends(group_of_groups), whole);
     BlockBuilder groups;
-    add_earlier(groups, of_groups);
+    add_earlier(groups, lane < place_in(group_of_groups) / i32(group),
+                first_of(group_of_groups) + lane * i32(group) + i32(group - 1));
     body << cgen::if_(place_in(group_of_groups) >= i32(group), groups);
     BlockBuilder rest;
-    wait_for(rest, of_rest);
-    assign_combined(rest, &Value::before, &Value::found_and_before);
-    body << cgen::if_(of_rest.has_tile, rest);
+    add_published(rest, first_of(group_of_groups) - i32(1));
+    body << cgen::if_(tile >= i32(group_of_groups), rest);
     BlockBuilder all;
     assign_all(all, &Value::found, &Value::before_and_total);
     publish(all, tile);
@@ -198,47 +191,30 @@ class LookBackCode {
     }
   }
 
-  /// What another tile publishes, if there is one to ask.
-  struct Asked {
-    cgen::Expr has_tile;
-    cgen::Expr tile;
-    Exprs packed;  ///< words as they were when they were loaded last
-  };
-
-  void load(BlockBuilder& body, const Asked& asked) const {
+  /// Variables for the words of a value, one after the other.
+  Exprs declared(BlockBuilder& body, const std::string& name, const cgen::Type& type) const {
+    Exprs result;
     for (std::size_t i = 0; i < words_; ++i) {
-      body << cgen::assign(asked.packed[i], word_at(asked.tile, i));
+      result.push_back(body.add(cgen::declare(
+          type, variables_.new_name(words_ == 1 ? name : fmt::format("{}_{}", name, i)))));
     }
+    return result;
   }
 
-  /// Loads it without a wait.
-  Asked ask(BlockBuilder& body, const cgen::Expr& has_tile, const cgen::Expr& tile) const {
-    Asked asked{
-        has_tile, body.add_constant(scope_.index_type, variables_.new_name("other"), tile), {}};
-    for (std::size_t i = 0; i < words_; ++i) {
-      const std::string name = words_ == 1 ? "packed" : fmt::format("packed_{}", i);
-      asked.packed.push_back(body.add(cgen::declare(cgen::u64, variables_.new_name(name),
-                                                    cgen::literal(std::uint32_t{0}, cgen::u64))));
-    }
+  /// `found` of what another tile publishes.
+  void wait_for(BlockBuilder& body, const cgen::Expr& other) const {
+    const Exprs packed = declared(body, "packed", cgen::u64);
     BlockBuilder loads;
-    load(loads, asked);
-    body << cgen::if_(has_tile, loads);
-    return asked;
-  }
-
-  /// `found` of what the tile has published by then.
-  void wait_for(BlockBuilder& body, const Asked& asked) const {
-    BlockBuilder loads;
-    load(loads, asked);
     Exprs words;
     cgen::Expr is_open = 0;
     for (std::size_t i = 0; i < words_; ++i) {
+      loads << cgen::assign(packed[i], word_at(other, i));
       const cgen::Expr is_old =
-          cgen::not_equal(cgen::cast(cgen::u32, asked.packed[i] >> i32(32)), launch_);
+          cgen::not_equal(cgen::cast(cgen::u32, packed[i] >> i32(32)), launch_);
       is_open = i == 0 ? is_old : is_open || is_old;
-      words.push_back(cgen::cast(cgen::u32, asked.packed[i]));
+      words.push_back(cgen::cast(cgen::u32, packed[i]));
     }
-    body << cgen::while_(is_open, loads);
+    body << cgen::do_while_(loads, is_open);
     assign_words(body, &Value::found, words);
   }
 
@@ -263,12 +239,18 @@ class LookBackCode {
   }
 
   /// Puts what the lanes' tiles publish before `before`, in the order of the lanes.
-  void add_earlier(BlockBuilder& body, const Asked& asked) const {
+  void add_earlier(BlockBuilder& body, const cgen::Expr& has_tile, const cgen::Expr& other) const {
     assign_all(body, &Value::found, &Value::neutral);
     BlockBuilder wait;
-    wait_for(wait, asked);
-    body << cgen::if_(asked.has_tile, wait);
+    wait_for(wait, wait.add_constant(scope_.index_type, variables_.new_name("other"), other));
+    body << cgen::if_(has_tile, wait);
     combine_lanes(body);
+    assign_combined(body, &Value::before, &Value::found_and_before);
+  }
+
+  /// Puts what one tile publishes before `before`.
+  void add_published(BlockBuilder& body, const cgen::Expr& other) const {
+    wait_for(body, body.add_constant(scope_.index_type, variables_.new_name("other"), other));
     assign_combined(body, &Value::before, &Value::found_and_before);
   }
 
