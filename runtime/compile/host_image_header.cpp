@@ -41,32 +41,52 @@ static inline long long rtcg_texel(long long index, long long length, int addres
   return index < 0 ? 0 : length - 1;
 }
 
+/* Normalised coordinates keep 21 bits of their fraction, and a mirror turns round indices, not
+   weights, as on an H200 of NVIDIA. */
 static inline rtcg_place rtcg_find(rtcg_texture t, int axis, float at) {
   const long long length = t->extent[axis];
   rtcg_place place;
-  float x = at;
+  double x = at;
+  int is_turned = 0;
   if (t->is_normalised) {
     if (t->address >= 2) {
       const long long whole = rtcg_floor(x);
-      const float rest = x - (float)whole;
-      x = t->address == 3 && whole % 2 != 0 ? 1 - rest : rest;
+      x -= (double)whole;
+      if (!(x >= 0 && x < 1)) x = 0;
+      is_turned = t->address == 3 && whole % 2 != 0;
     }
-    x *= (float)length;
+    x = (double)rtcg_floor(x * 2097152) / 2097152 * (double)length;
   }
+  place.weight = 0;
   if (t->is_linear) {
-    long long fixed = rtcg_floor(((double)x - 0.5) * 256 + 0.5);
+    long long fixed = rtcg_floor((x - 0.5) * 256 + 0.5);
     const long long limit = 256 * (length + 1);
     fixed = fixed < -limit ? -limit : (fixed > 2 * limit ? 2 * limit : fixed);
     place.weight = (int)(fixed & 255);
     place.first = (fixed - place.weight) / 256;
-    place.second = rtcg_texel(place.first + 1, length, t->address);
-    place.first = rtcg_texel(place.first, length, t->address);
+    place.second = place.first + 1;
   } else {
-    place.first = rtcg_texel(rtcg_floor(x), length, t->address);
-    place.second = place.first;
-    place.weight = 0;
+    place.first = place.second = rtcg_floor(x);
   }
+  if (is_turned) {
+    place.first = length - 1 - place.first;
+    place.second = length - 1 - place.second;
+  }
+  place.first = rtcg_texel(place.first, length, t->address);
+  place.second = rtcg_texel(place.second, length, t->address);
   return place;
+}
+
+/* The weight of one of the eight texels around a position, in 1/256. The hardware rounds products
+   to that: of the weights along x and z first, then with that along y. */
+static inline int rtcg_weight(const rtcg_place *p, int corner) {
+  const int x = p[0].weight, y = p[1].weight, z = p[2].weight;
+  const int both = (x * z + 128) >> 8;
+  const int is_x = corner & 1, is_z = corner >> 2;
+  const int in_plane =
+      is_x ? (is_z ? both : x - both) : (is_z ? z - both : 256 - x - z + both);
+  const int upper = (in_plane * y + (is_x ? 128 : 127)) >> 8;
+  return (corner & 2) ? upper : in_plane - upper;
 }
 
 static inline const unsigned char *rtcg_address(rtcg_texture t, long long x, long long y,
@@ -111,13 +131,10 @@ static inline void rtcg_fetch_f32(rtcg_texture t, int axes, float x, float y, fl
   const int corners = t->is_linear ? 1 << axes : 1;
   for (int lane = 0; lane < lanes; ++lane) out[lane] = 0;
   for (int corner = 0; corner < corners; ++corner) {
+    const float weight = (float)(t->is_linear ? rtcg_weight(p, corner) : 256) * (1 / 256.0f);
     long long at[3];
-    float weight = 1;
-    for (int axis = 0; axis < 3; ++axis) {
-      const int is_second = corner >> axis & 1;
-      at[axis] = is_second ? p[axis].second : p[axis].first;
-      weight *= (float)(is_second ? p[axis].weight : 256 - p[axis].weight) * (1 / 256.0f);
-    }
+    for (int axis = 0; axis < 3; ++axis)
+      at[axis] = corner >> axis & 1 ? p[axis].second : p[axis].first;
     if (weight == 0 || (at[0] | at[1] | at[2]) < 0) continue;
     const unsigned char *texel = rtcg_address(t, at[0], at[1], at[2], texel_bytes);
     for (int lane = 0; lane < channels; ++lane)

@@ -152,8 +152,8 @@ struct SurfaceRef {
 /// Fetches from an image: any position, with an address mode and a filter. Move-only; must live
 /// until the launches that use it are done.
 ///
-/// Linear filtering takes weights of 8 bits on GPUs and the host (positions are rounded to 1/256),
-/// and of f32 where OpenCL runs on a CPU.
+/// Linear filtering takes weights of 8 bits on GPUs and the host, which rounds as an H200 does, and
+/// of f32 where OpenCL runs on a CPU.
 class Texture {
  public:
   /// @throws InvalidInput  runtime.texture.needs_normalised: wrap and mirror

@@ -122,17 +122,25 @@ void OpenClBackend::copy_image(Stream stream, const Copy& copy) {
       // NVIDIA's driver reads host memory when the copy is enqueued, not when its turn comes
       api_.clFinish.must("wait for a stream", on);
     }
-    const std::size_t plane_bytes =
-        copy.shape.dimensions() == 3 ? copy.memory.plane_pitch_bytes : 0;
+    // NVIDIA's driver wants planes to be whole rows apart
+    const bool is_whole = copy.memory.plane_pitch_bytes % copy.memory.row_pitch_bytes == 0;
+    const std::array<std::size_t, 3> extent = {copy.extent[0], copy.extent[1],
+                                               is_whole ? copy.extent[2] : 1};
+    const std::size_t plane_bytes = extent[2] > 1 ? copy.memory.plane_pitch_bytes : 0;
     const std::size_t row_bytes = copy.shape.dimensions() == 1 ? 0 : copy.memory.row_pitch_bytes;
-    if (copy.is_to_image) {
-      api_.clEnqueueWriteImage.must("copy to an image", on, memory_of(copy.image), CL_FALSE,
-                                    copy.origin.data(), copy.extent.data(), row_bytes, plane_bytes,
-                                    pointer(copy.memory.address), 0, nullptr, nullptr);
-    } else {
-      api_.clEnqueueReadImage.must("copy from an image", on, memory_of(copy.image), CL_FALSE,
-                                   copy.origin.data(), copy.extent.data(), row_bytes, plane_bytes,
-                                   pointer(copy.memory.address), 0, nullptr, nullptr);
+    for (std::size_t plane = 0; plane < copy.extent[2]; plane += extent[2]) {
+      const std::array<std::size_t, 3> origin = {copy.origin[0], copy.origin[1],
+                                                 copy.origin[2] + plane};
+      void* const memory = pointer(copy.memory.address + plane * copy.memory.plane_pitch_bytes);
+      if (copy.is_to_image) {
+        api_.clEnqueueWriteImage.must("copy to an image", on, memory_of(copy.image), CL_FALSE,
+                                      origin.data(), extent.data(), row_bytes, plane_bytes, memory,
+                                      0, nullptr, nullptr);
+      } else {
+        api_.clEnqueueReadImage.must("copy from an image", on, memory_of(copy.image), CL_FALSE,
+                                     origin.data(), extent.data(), row_bytes, plane_bytes, memory,
+                                     0, nullptr, nullptr);
+      }
     }
     return submit(on);
   }
