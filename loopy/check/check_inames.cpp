@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/axis_length.h"
+#include "rtcg/loopy/analyze/launch_scalars.h"
 #include "rtcg/loopy/check/check_kernel.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -131,7 +132,8 @@ void check_data_dependence(const Kernel& kernel, const std::string& iname, const
     return;
   }
   for (const std::string& each : constraints_of(kernel, {iname}).names()) {
-    if (is_computed(kernel, each)) {
+    if (is_computed(kernel, each) &&
+        (tag.kind != AxisKind::grid || launch_scalars(kernel).count(each) == 0)) {
       throw InvalidInput("loopy.check_kernel.data_dependent_axis",
                          fmt::format("the bounds of '{}' in kernel '{}' depend on '{}', which the "
                                      "kernel computes: it cannot be on the axis {}",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/launch_scalars.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -25,19 +26,27 @@ std::vector<std::string> inames_on(const Kernel& kernel, const NameSet& used, Ax
 std::vector<std::string> inames_but(const Kernel& kernel, const std::string& iname) {
   std::vector<std::string> others = all_inames(kernel);
   others.erase(std::remove(others.begin(), others.end(), iname), others.end());
-  // scalars that statements assign are not known at the launch either
+  // scalars that statements assign are not known at the launch either, but for its own formulas
+  const auto known = kernel.temporaries.empty() ? Substitution{} : launch_scalars(kernel);
   for (const Temporary& temporary : kernel.temporaries) {
-    others.push_back(temporary.name);
+    if (known.count(temporary.name) == 0) {
+      others.push_back(temporary.name);
+    }
   }
   return others;
 }
 
 /// The first value as an affine expression of parameters.
-Affine affine_start(const LoopBounds& bounds, const std::string& iname) {
+Affine affine_start(const Kernel& kernel, const LoopBounds& bounds, const std::string& iname) {
   if (const auto constant = constant_lower(bounds)) {
     return *constant;
   }
-  if (bounds.lower.size() == 1 && bounds.lower.front().divisor == 1) {
+  const auto is_parameter = [&](const Affine::Term& term) {
+    return find_temporary(kernel, term.name) == nullptr;
+  };
+  if (bounds.lower.size() == 1 && bounds.lower.front().divisor == 1 &&
+      std::all_of(bounds.lower.front().numerator.terms().begin(),
+                  bounds.lower.front().numerator.terms().end(), is_parameter)) {
     return bounds.lower.front().numerator;
   }
   throw Unsupported("loopy.generate.axis_start",
@@ -97,7 +106,8 @@ std::int64_t constant_extent(const ConstraintSet& constraints, const std::string
 
 class AxisFinder {
  public:
-  AxisFinder(const Kernel& kernel, const std::vector<std::size_t>& statements) : kernel_(kernel) {
+  AxisFinder(const Kernel& kernel, const std::vector<std::size_t>& statements)
+      : kernel_(kernel), scalars_(launch_scalars(kernel)) {
     for (const std::size_t statement : statements) {
       const NameSet& within = kernel.instructions[statement].within_inames;
       used_.insert(within.begin(), within.end());
@@ -156,7 +166,7 @@ class AxisFinder {
     for (const std::string& iname : inames) {
       constraints.push_back(constraints_of(kernel_, {iname}));
       bounds.push_back(bounds_on_axis(kernel_, iname));
-      starts.push_back(affine_start(bounds.back(), iname));
+      starts.push_back(affine_start(kernel_, bounds.back(), iname));
     }
     const Affine offset = Affine(axis.variable) - starts.front();
     axis.first = to_expr(starts.front());
@@ -181,7 +191,7 @@ class AxisFinder {
                        const std::vector<Affine>& starts) {
     std::vector<Expr> extents;
     for (std::size_t i = 0; i < bounds.size(); ++i) {
-      Expr extent = simplify_index(end_value(bounds[i]) - to_expr(starts[i]));
+      Expr extent = simplify_index(substitute(end_value(bounds[i]) - to_expr(starts[i]), scalars_));
       if (std::find(extents.begin(), extents.end(), extent) == extents.end()) {
         extents.push_back(std::move(extent));
       }
@@ -199,6 +209,7 @@ class AxisFinder {
   }
 
   const Kernel& kernel_;
+  Substitution scalars_;
   NameSet used_;
   LaunchAxes result_;
 };
@@ -218,7 +229,7 @@ bool LaunchAxes::has_block_axes() const {
 }
 
 Affine axis_start(const Kernel& kernel, const std::string& iname) {
-  return affine_start(bounds_on_axis(kernel, iname), iname);
+  return affine_start(kernel, bounds_on_axis(kernel, iname), iname);
 }
 
 LaunchAxes launch_axes(const Kernel& kernel, const std::vector<std::size_t>& statements,

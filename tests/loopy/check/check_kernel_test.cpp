@@ -200,10 +200,25 @@ TEST(CheckKernel, RefusesAxesWhoseBoundsAreComputed) {
   Kernel kernel = copy_kernel();
   kernel.temporaries = {{.name = "length", .type = cgen::i32}};
   kernel.domains[1] = loop("j", "length");
-  kernel.instructions.push_back(assign("l", name("length"), 3, {}));
+  kernel.instructions.push_back(assign("l", name("length"), access("a", {Expr(0)}), {}));
   kernel.instructions.push_back(assign("t", access("out", {j}), 0, {"j"}));
   EXPECT_TRUE(passes(kernel));
   kernel.iname_tags["j"] = {AxisKind::grid, 0};
+  EXPECT_ERROR("loopy.check_kernel.data_dependent_axis", passes(kernel));
+}
+
+TEST(CheckKernel, AllowsAxesThatALaunchCanComputeAsWell) {
+  Kernel kernel = copy_kernel();
+  kernel.temporaries = {{.name = "length", .type = cgen::i32}};
+  kernel.domains[1] = loop("j", "length");
+  kernel.iname_tags["j"] = {AxisKind::grid, 0};
+  kernel.instructions.push_back(assign("l", name("length"), n * n, {}));
+  EXPECT_TRUE(passes(kernel));
+  // but not by a value that changes, or under a condition
+  kernel.instructions.push_back(assign("again", name("length"), n, {}));
+  EXPECT_ERROR("loopy.check_kernel.data_dependent_axis", passes(kernel));
+  kernel.instructions.pop_back();
+  kernel.instructions.back().predicates = {compare(ComparisonOp::less, n, 7)};
   EXPECT_ERROR("loopy.check_kernel.data_dependent_axis", passes(kernel));
 }
 
@@ -212,7 +227,7 @@ TEST(CheckKernel, AllowsThreadsOfConstantNumberInRowsWhoseBoundsAreComputed) {
   kernel.temporaries = {{.name = "length", .type = cgen::i32}};
   kernel.domains[1] = loop("j", "length");
   kernel.domains[1].constraints.add_nonnegative(Affine(31) - Affine("j"));
-  kernel.instructions.push_back(assign("l", name("length"), 3, {}));
+  kernel.instructions.push_back(assign("l", name("length"), access("a", {Expr(0)}), {}));
   kernel.instructions.push_back(assign("t", access("out", {j}), 0, {"j"}));
   kernel.iname_tags["j"] = {AxisKind::block, 0};
   EXPECT_TRUE(passes(kernel));
