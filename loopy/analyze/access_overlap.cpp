@@ -1,6 +1,7 @@
 #include "rtcg/loopy/analyze/access_overlap.h"
 
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/analyze/joined_indices.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -34,14 +35,25 @@ ConstraintSet at_one_element(const Kernel& kernel, const ArrayAccess& one,
   if (one.is_linear || other.is_linear || one.indices.size() != other.indices.size()) {
     return set;
   }
-  for (std::size_t axis = 0; axis < one.indices.size(); ++axis) {
-    const std::vector<IndexCase> left = index_cases(one.indices[axis]);
-    const std::vector<IndexCase> right = index_cases(other.indices[axis]);
+  const auto add_equal = [&](const Expr& index, const Expr& other_index) {
+    const std::vector<IndexCase> left = index_cases(index);
+    const std::vector<IndexCase> right = index_cases(other_index);
     if (left.size() == 1 && right.size() == 1) {
       set.add_zero(with_suffix(kernel, left.front().value, "'1") -
                    with_suffix(kernel, right.front().value, "'2"));
       set.add(with_suffix(kernel, left.front().context, "'1"));
       set.add(with_suffix(kernel, right.front().context, "'2"));
+    }
+  };
+  for (std::size_t axis = 0; axis < one.indices.size(); ++axis) {
+    add_equal(one.indices[axis], other.indices[axis]);
+  }
+  const std::vector<JoinedIndex> others = joined_indices(kernel, other.indices);
+  for (const JoinedIndex& each : joined_indices(kernel, one.indices)) {
+    for (const JoinedIndex& same : others) {
+      if (same.key == each.key) {
+        add_equal(each.value, same.value);
+      }
     }
   }
   return set;

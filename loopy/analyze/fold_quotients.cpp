@@ -240,6 +240,99 @@ class QuotientFolder {
   std::vector<Expr> others_{};
 };
 
+using Factors = std::vector<Expr>;
+
+Factors factors_of(const Expr& expr) {
+  const Product* product = get_if<Product>(expr);
+  return product != nullptr ? product->factors : Factors{expr};
+}
+
+/// The others, if `expr` is among the factors.
+std::optional<Factors> without_factor(Factors factors, const Expr& expr) {
+  const auto found = std::find(factors.begin(), factors.end(), expr);
+  if (found == factors.end()) {
+    return std::nullopt;
+  }
+  factors.erase(found);
+  return factors;
+}
+
+bool are_same(Factors factors, const Factors& others) {
+  for (const Expr& each : others) {
+    std::optional<Factors> rest = without_factor(std::move(factors), each);
+    if (!rest) {
+      return false;
+    }
+    factors = *std::move(rest);
+  }
+  return factors.empty();
+}
+
+Expr as_product(const Factors& factors) {
+  return factors.empty() ? Expr(1) : factors.size() == 1 ? factors.front() : Expr(Product{factors});
+}
+
+/// The rest of division by a parameter among the factors of a term.
+const Modulo* find_rest(const Factors& term) {
+  for (const Expr& factor : term) {
+    const Modulo* rest = get_if<Modulo>(factor);
+    if (rest != nullptr && !as_integer(rest->denominator)) {
+      return rest;
+    }
+  }
+  return nullptr;
+}
+
+/// `c*m*(x // m) + c*(x % m)` is `c*x`, also where m is a parameter: it is not 0, or neither has a
+/// value.
+Expr with_parameter_digits_together(const Expr& index) {
+  const Sum* sum = get_if<Sum>(index);
+  if (sum == nullptr) {
+    return index;
+  }
+  std::vector<Factors> terms;
+  for (const Expr& term : sum->terms) {
+    terms.push_back(factors_of(term));
+  }
+  const auto join_one = [&] {
+    for (Factors& low : terms) {
+      const Modulo* rest = find_rest(low);
+      if (rest == nullptr) {
+        continue;
+      }
+      const Expr whole = rest->numerator;
+      const Expr quotient = floor_div(whole, rest->denominator);
+      Factors common = *without_factor(low, modulo(whole, rest->denominator));
+      const auto high = std::find_if(terms.begin(), terms.end(), [&](const Factors& each) {
+        const auto others = without_factor(each, quotient);
+        Factors wanted = common;
+        const Factors length = factors_of(rest->denominator);
+        wanted.insert(wanted.end(), length.begin(), length.end());
+        return others && are_same(*others, wanted);
+      });
+      if (high != terms.end()) {
+        common.push_back(whole);
+        low = std::move(common);
+        terms.erase(high);
+        return true;
+      }
+    }
+    return false;
+  };
+  bool is_changed = false;
+  while (join_one()) {
+    is_changed = true;
+  }
+  if (!is_changed) {
+    return index;
+  }
+  std::vector<Expr> products;
+  for (const Factors& each : terms) {
+    products.push_back(as_product(each));
+  }
+  return simplify_index(products.size() == 1 ? products.front() : Expr(Sum{std::move(products)}));
+}
+
 }  // namespace
 
 bool has_quotients(const Expr& index) {
@@ -252,7 +345,9 @@ bool has_quotients(const Expr& index) {
 }
 
 Expr fold_quotients(const Expr& index, const std::function<bool(const Affine&)>& is_nonnegative) {
-  return has_quotients(index) ? QuotientFolder(is_nonnegative).fold(index) : index;
+  return has_quotients(index)
+             ? QuotientFolder(is_nonnegative).fold(with_parameter_digits_together(index))
+             : index;
 }
 
 }  // namespace rtcg::loopy

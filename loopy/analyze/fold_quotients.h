@@ -10,7 +10,8 @@ namespace rtcg::loopy {
 
 /// An index with quotients and remainders by constants in a shorter form.
 ///
-/// Those of one number are put together again, `72*(i // 72) + i % 72` is `i`; what divides them is
+/// Those of one number are put together again, `72*(i // 72) + i % 72` is `i`, also those by
+/// parameters; what divides them is
 /// taken out, `(4*i + j) % 72` with j from 0 to 3 is `4*(i % 18) + j`; and those that cannot change
 /// anything are dropped. Others stay as they are written.
 /// @param is_nonnegative  whether that is known of a form: it may always say no

@@ -179,8 +179,12 @@ class Lowering {
     return affine && context().implies_nonnegative(*affine * sign + offset);
   }
   [[nodiscard]] bool is_known_nonnegative(const Expr& expr) const {
+    const auto is_known_positive = [&](const Expr& each) {
+      const auto value = as_integer(each);
+      return value ? *value > 0 : is_known_nonnegative(each, 1, -1);
+    };
     const FloorDiv* quotient = get_if<FloorDiv>(expr);
-    if (quotient != nullptr && as_integer(quotient->denominator) > 0) {
+    if (quotient != nullptr && is_known_positive(quotient->denominator)) {
       return is_known_nonnegative(quotient->numerator);
     }
     if (is_known_nonnegative(expr, 1, 0)) {
@@ -194,7 +198,7 @@ class Lowering {
       return std::all_of(product->factors.begin(), product->factors.end(), is_known);
     }
     const Modulo* rest = get_if<Modulo>(expr);
-    return rest != nullptr && as_integer(rest->denominator) > 0;
+    return rest != nullptr && is_known_positive(rest->denominator);
   }
 
   /// Rounds down for all signs, in the type that C gives the operands. That both are not negative

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/analyze/find_integer_point.h"
+#include "rtcg/loopy/analyze/joined_indices.h"
 #include "rtcg/loopy/polyhedral/digits_apart.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -71,7 +72,10 @@ void AccessFinder::add(const std::string& variable, const std::vector<Expr>* ind
   if (is_private || (temporary == nullptr && (argument == nullptr || !argument->is_array))) {
     return;
   }
-  SharedAccess access{statement_, variable, {}, is_write, false};
+  SharedAccess access;
+  access.statement = statement_;
+  access.variable = variable;
+  access.is_write = is_write;
   access.is_global = temporary == nullptr || temporary->address_space == AddressSpace::global;
   const Instruction& instruction = kernel_.instructions[statement_];
   if (instruction.disjoint_at && element != nullptr) {
@@ -82,6 +86,9 @@ void AccessFinder::add(const std::string& variable, const std::vector<Expr>* ind
     access.indices.reserve(indices->size());
     for (const Expr& index : *indices) {
       access.indices.push_back(case_of(index));
+    }
+    for (const JoinedIndex& each : joined_indices(kernel_, *indices)) {
+      access.joined.emplace(each.key, case_of(each.value));
     }
   }
   accesses_.push_back(std::move(access));
@@ -257,12 +264,20 @@ ConstraintSet RaceTest::overlap(const SharedAccess& first, const SharedAccess& s
   const Instruction& b = kernel_.instructions[second.statement];
   ConstraintSet both = instances(first.statement, "'1");
   both.add(instances(second.statement, "'2"));
+  const auto add_equal = [&](const std::shared_ptr<const IndexCase>& one,
+                             const std::shared_ptr<const IndexCase>& other) {
+    if (one && other) {
+      both.add_zero(renamed(one->value, "'1") - renamed(other->value, "'2"));
+      both.add(renamed(one->context, "'1"));
+      both.add(renamed(other->context, "'2"));
+    }
+  };
   for (std::size_t axis = 0; axis < std::min(first.indices.size(), second.indices.size()); ++axis) {
-    if (first.indices[axis] && second.indices[axis]) {
-      both.add_zero(renamed(first.indices[axis]->value, "'1") -
-                    renamed(second.indices[axis]->value, "'2"));
-      both.add(renamed(first.indices[axis]->context, "'1"));
-      both.add(renamed(second.indices[axis]->context, "'2"));
+    add_equal(first.indices[axis], second.indices[axis]);
+  }
+  for (const auto& [key, value] : first.joined) {
+    if (const auto same = second.joined.find(key); same != second.joined.end()) {
+      add_equal(value, same->second);
     }
   }
   for (const std::string& loop : relation.same_iteration) {

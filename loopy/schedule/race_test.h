@@ -24,6 +24,8 @@ struct SharedAccess {
   std::string variable;
   /// Null for an index that is not affine. Accesses with equal indices share them.
   std::vector<std::shared_ptr<const IndexCase>> indices;
+  /// By the keys of joined_indices.
+  std::map<std::string, std::shared_ptr<const IndexCase>> joined{};
   bool is_write = false;
   bool is_global = false;
   /// Atomic updates of one element by many threads need no order among themselves, if all do the

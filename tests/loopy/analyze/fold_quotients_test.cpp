@@ -39,6 +39,15 @@ TEST(FoldQuotients, PutsDigitsTogether) {
   EXPECT_EQ(folded("12*(i // 6 % 2) + 2*(i % 6)"), "2*(i % 12)");
 }
 
+TEST(FoldQuotients, PutsDigitsByParametersTogether) {
+  EXPECT_EQ(folded("m*(i // m) + i % m"), "i");
+  EXPECT_EQ(folded("m*p*(i // p // m) + p*(i // p % m) + i % p + j"), "i + j");
+  EXPECT_EQ(folded("n*m*((8*i + j) // m) + n*((8*i + j) % m)"), "n*(8*i + j)");
+  EXPECT_EQ(folded("(m + 1)*(i // (m + 1)) + i % (m + 1)"), "i");
+  EXPECT_EQ(folded("n*(i // m) + i % m"), "n*(i // m) + i % m");
+  EXPECT_EQ(folded("m*(i // m) + j % m"), "m*(i // m) + j % m");
+}
+
 TEST(FoldQuotients, TakesOutWhatDivides) {
   EXPECT_EQ(folded("(4*i + k) // 72"), "i // 18");
   EXPECT_EQ(folded("(4*i + k) % 72"), "4*(i % 18) + k");

@@ -1,4 +1,6 @@
 // Transformations keep the numbers, on every target.
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
@@ -34,6 +36,29 @@ TEST(Transformations, JoinedLoopsKeepTheNumbers) {
   for (const int n : {1, 4, 7}) {
     expect_same_everywhere(joined, plain, {{"n", n}});
   }
+}
+
+TEST(Transformations, LoopsJoinedByParametersKeepTheNumbers) {
+  KernelOptions options =
+      f32_transformation_options("a: f32[n, m, p + 1]; out: f32[p, n, m]; b: f32[m]");
+  options.assumptions = "m >= 1 and p >= 1";
+  const Kernel plain = make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < m and 1 <= k <= p}",
+                                   "out[k - 1, i, j] = 2*a[i, j, k] + b[j]", options);
+  Kernel joined = join_inames(plain, {"i", "j", "k"}, {.name = "q"});
+  joined = split_iname(joined, "q", 32, {.outer_tag = "g.0", .inner_tag = "l.0"});
+  for (const auto& [n, m, p] : {std::array{1, 1, 1}, std::array{3, 5, 7}, std::array{13, 1, 2}}) {
+    expect_same_everywhere(joined, plain, {{"n", n}, {"m", m}, {"p", p}});
+  }
+}
+
+TEST(Transformations, LoopsJoinedByParametersMayUpdateInPlace) {
+  KernelOptions options = f32_transformation_options("a: f32[n, m]");
+  options.assumptions = "m >= 1";
+  const Kernel plain =
+      make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "a[i, j] = 3*a[i, j] + j", options);
+  Kernel joined = join_inames(plain, {"i", "j"}, {.name = "q"});
+  joined = split_iname(joined, "q", 32, {.outer_tag = "g.0", .inner_tag = "l.0"});
+  expect_same_everywhere(joined, plain, {{"n", 9}, {"m", 7}});
 }
 
 TEST(Transformations, JoinedReductionsKeepTheNumbers) {

@@ -104,7 +104,6 @@ TEST(Refusals, OfJoinInames) {
   EXPECT_ERROR("loopy.join_inames.unknown_iname", after("join_inames([i, q])"));
   EXPECT_ERROR("loopy.join_inames.too_few", after("join_inames([i])"));
   EXPECT_ERROR("loopy.join_inames.tagged_already", after("tag_inames(i:g.0); join_inames([m, i])"));
-  EXPECT_ERROR("loopy.join_inames.not_a_box", after("join_inames([i, j])"));
   const auto boxes = [](std::string_view recipe) {
     return apply_recipe(
         make_kernel("{[i, j, k]: 0 <= i, j, k < 8}", "a[i, j] = 1.0 {id=a}\nb[i, k] = 2.0 {id=b}",
