@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/build/block_builder.h"
-#include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
+#include "rtcg/loopy/kernel/look_back_places.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -101,30 +101,34 @@ class LookBackCode {
                                 cgen::cast(cgen::u32, drawn >> i32(32)) + u32(1));
     assign_all(body, &Value::before, &Value::neutral);
     const auto place_in = [&](int tiles) { return tile & i32(tiles - 1); };
-    const auto first_of = [&](int tiles) { return tile & i32(-tiles); };
     const auto ends = [&](int tiles) { return cgen::equal(place_in(tiles), i32(tiles - 1)); };
+    const cgen::Expr groups_here =
+        body.add_constant(scope_.index_type, variables_.new_name("groups"),
+                          tile / i32(group_of_groups) * i32(places_of_groups));
+    const cgen::Expr tiles_here = groups_here + i32(group);
+    const cgen::Expr own_group = groups_here + place_in(group_of_groups) / i32(group);
 
     BlockBuilder own;
     assign_all(own, &Value::found, &Value::total);
-    publish(own, tile);
+    publish(own, tiles_here + place_in(group_of_groups));
     body << cgen::if_(cgen::equal(lane, i32(0)) && !ends(group), own);
     BlockBuilder tiles;
-    add_earlier(tiles, lane < place_in(group), first_of(group) + lane);
+    add_earlier(tiles, lane < place_in(group),
+                tiles_here + (place_in(group_of_groups) & i32(-group)) + lane);
     body << cgen::if_(place_in(group) > i32(0), tiles);
     BlockBuilder whole;
     assign_all(whole, &Value::found, &Value::before_and_total);
-    publish(whole, tile);
+    publish(whole, own_group);
     body << cgen::if_(cgen::equal(lane, i32(0)) && ends(group) && !ends(group_of_groups), whole);
     BlockBuilder groups;
-    add_earlier(groups, lane < place_in(group_of_groups) / i32(group),
-                first_of(group_of_groups) + lane * i32(group) + i32(group - 1));
+    add_earlier(groups, lane < place_in(group_of_groups) / i32(group), groups_here + lane);
     body << cgen::if_(place_in(group_of_groups) >= i32(group), groups);
     BlockBuilder rest;
-    add_published(rest, first_of(group_of_groups) - i32(1));
+    add_published(rest, groups_here - i32(places_of_groups - group + 1));
     body << cgen::if_(tile >= i32(group_of_groups), rest);
     BlockBuilder all;
     assign_all(all, &Value::found, &Value::before_and_total);
-    publish(all, tile);
+    publish(all, own_group);
     body << cgen::if_(cgen::equal(lane, i32(0)) && ends(group_of_groups), all);
     return cgen::if_(lane < i32(warp_size), body);
   }
@@ -132,8 +136,8 @@ class LookBackCode {
  private:
   using Value = LookBack::Value;
   using Part = Expr Value::*;
-  static constexpr int group = warp_size;  // tiles that the lanes of a warp read at once
-  static constexpr int group_of_groups = group * group;
+  static constexpr int group = tiles_of_group;
+  static constexpr int group_of_groups = tiles_of_groups;
 
   [[nodiscard]] cgen::Expr lowered(const Expr& expr, const cgen::Type& type) const {
     return lower_expr(scope_, expr, type);
@@ -174,20 +178,20 @@ class LookBackCode {
     }
   }
 
-  /// The place of a word of a tile.
-  [[nodiscard]] cgen::Expr word_at(const cgen::Expr& tile, std::size_t word) const {
+  /// A word of the value at that place.
+  [[nodiscard]] cgen::Expr word_at(const cgen::Expr& place, std::size_t word) const {
     if (words_ == 1) {
-      return published_[tile];
+      return published_[place];
     }
-    const cgen::Expr first = tile * i32(static_cast<int>(words_));
+    const cgen::Expr first = place * i32(static_cast<int>(words_));
     return published_[word == 0 ? first : first + i32(static_cast<int>(word))];
   }
 
-  void publish(BlockBuilder& body, const cgen::Expr& tile) const {
+  void publish(BlockBuilder& body, const cgen::Expr& place) const {
     const Exprs words = found_words();
     for (std::size_t i = 0; i < words.size(); ++i) {
-      body << cgen::assign(word_at(tile, i), (cgen::cast(cgen::u64, launch_) << i32(32)) |
-                                                 cgen::cast(cgen::u64, words[i]));
+      body << cgen::assign(word_at(place, i), (cgen::cast(cgen::u64, launch_) << i32(32)) |
+                                                  cgen::cast(cgen::u64, words[i]));
     }
   }
 
@@ -201,7 +205,7 @@ class LookBackCode {
     return result;
   }
 
-  /// `found` of what another tile publishes.
+  /// `found` of what another tile publishes there.
   void wait_for(BlockBuilder& body, const cgen::Expr& other) const {
     const Exprs packed = declared(body, "packed", cgen::u64);
     BlockBuilder loads;

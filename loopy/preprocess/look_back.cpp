@@ -1,6 +1,7 @@
 // Scans along the blocks of the grid in one launch, by decoupled look-back.
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/kernel/look_back_places.h"
 #include "rtcg/loopy/preprocess/realizer.h"
 #include "rtcg/loopy/schedule/loop_bounds.h"
 #include "rtcg/loopy/symbolic/affine.h"
@@ -81,7 +82,9 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
       rows = rows * length;
     }
   }
-  const Expr words_of_row = end_on_grid(kernel_, sweeps.grid) * Expr(published_words(operation));
+  const Expr groups_of_groups =
+      floor_div(end_on_grid(kernel_, sweeps.grid) + (tiles_of_groups - 1), tiles_of_groups);
+  const Expr words_of_row = groups_of_groups * Expr(places_of_groups * published_words(operation));
   const std::string state = add_look_back_state(simplify_index(rows * words_of_row));
   code.published = access(state, {simplify_index(1 + row * words_of_row)});
 
