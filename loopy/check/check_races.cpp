@@ -226,7 +226,7 @@ class RaceSearch {
   }
 
   /// Looks for an overlap where the lane of `low` comes before that of `high` on their axis.
-  void search(ConstraintSet overlap, const std::string& low, const std::string& high,
+  void search(const ConstraintSet& meeting, const std::string& low, const std::string& high,
               bool is_swapped = false) const {
     const Instance& low_instance = is_swapped ? second_ : first_;
     const Instance& high_instance = is_swapped ? first_ : second_;
@@ -235,9 +235,10 @@ class RaceSearch {
       // places on an axis count from where the launch begins
       distance = distance + axis_start(kernel_, low) - axis_start(kernel_, high);
     }
-    if (overlap.implies_nonnegative(-distance)) {
+    if (meeting.implies_nonnegative(-distance)) {
       return;  // asked of what concerns the distance; of all only where that leaves a race
     }
+    ConstraintSet overlap = meeting;
     overlap.add_nonnegative(distance - 1);
     if (overlap.is_empty()) {
       return;

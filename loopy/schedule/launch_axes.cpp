@@ -104,6 +104,28 @@ std::int64_t constant_extent(const ConstraintSet& constraints, const std::string
   return std::max<std::int64_t>(*largest + 1, 1);
 }
 
+/// The first value where constants alone bound the iname from below, as they do most.
+std::optional<std::int64_t> constant_start(const ConstraintSet& constraints,
+                                           const std::string& iname) {
+  std::optional<std::int64_t> start;
+  for (const Constraint& each : constraints.constraints()) {
+    const std::int64_t coefficient = each.expr.coefficient(iname);
+    if (coefficient < 0 && !each.is_equality) {
+      continue;  // bounds it from above
+    }
+    if (coefficient != 0 && (coefficient != 1 || each.expr.terms().size() != 1)) {
+      return std::nullopt;
+    }
+    if (coefficient != 0) {
+      start = std::max(start.value_or(-each.expr.constant()), -each.expr.constant());
+    }
+  }
+  const auto has_iname = [&](const Congruence& each) { return each.expr.coefficient(iname) != 0; };
+  return std::any_of(constraints.congruences().begin(), constraints.congruences().end(), has_iname)
+             ? std::nullopt
+             : start;
+}
+
 class AxisFinder {
  public:
   AxisFinder(const Kernel& kernel, const std::vector<std::size_t>& statements)
@@ -229,7 +251,8 @@ bool LaunchAxes::has_block_axes() const {
 }
 
 Affine axis_start(const Kernel& kernel, const std::string& iname) {
-  return affine_start(kernel, bounds_on_axis(kernel, iname), iname);
+  const auto constant = constant_start(constraints_of(kernel, {iname}), iname);
+  return constant ? Affine(*constant) : affine_start(kernel, bounds_on_axis(kernel, iname), iname);
 }
 
 LaunchAxes launch_axes(const Kernel& kernel, const std::vector<std::size_t>& statements,
