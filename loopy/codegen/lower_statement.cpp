@@ -157,7 +157,14 @@ cgen::Type value_type(const KernelVariables& variables, const Assignment& assign
     is_constant = is_constant && !is<Name>(part) && !is<Access>(part) && !is<LinearAccess>(part);
     return is_constant;
   });
-  return is_constant ? target : variables.type_of(assignment.value);
+  if (is_constant) {
+    return target;
+  }
+  const cgen::Type own = variables.type_of(assignment.value);
+  // lengths whose product 64 bits are needed for are multiplied in them
+  const bool is_wide =
+      target == cgen::i64 && own == cgen::i32 && variables.launch.options.index_type == cgen::i64;
+  return is_wide ? target : own;
 }
 
 cgen::Statement copy_call(KernelVariables& variables, std::int64_t bytes, const cgen::Expr& target,

@@ -134,6 +134,12 @@ TEST(JoinInames, CountsThroughAxesOfTheGrid) {
 )");
 }
 
+TEST(JoinInames, CountsPointsIn64BitsWhereIndicesHaveThem) {
+  const Kernel kernel = join_inames(rows_of_any_length(), {"i", "j"}, {.name = "q"});
+  const std::string text = generate_text(kernel, Target::cuda, {.index_type = cgen::i64});
+  EXPECT_NE(text.find("long long q_end = (long long)n * (long long)m;"), std::string::npos) << text;
+}
+
 TEST(JoinInames, KnowsWhoOwnsElementsOfJoinedRows) {
   const Kernel kernel = join_inames(rows_of_any_length("a[i, j] = 2*a[i, j]"), {"i", "j"});
   EXPECT_NO_THROW(static_cast<void>(generate(
