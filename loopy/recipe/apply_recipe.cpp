@@ -52,6 +52,7 @@
 #include "rtcg/loopy/transform/split_array_axis.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/split_reduction.h"
+#include "rtcg/loopy/transform/store_value.h"
 #include "rtcg/loopy/transform/swizzle.h"
 #include "rtcg/loopy/transform/swizzle_bank_conflicts.h"
 #include "rtcg/loopy/transform/tag_array_axes.h"
@@ -455,6 +456,7 @@ Table data_rows() {
       {"set_argument_order", row(set_argument_order, list)},
       {"set_temporary_address_space", row(set_temporary_address_space, list, text)},
       {"split_array_axis", row(split_array_axis, text, axis, number)},
+      {"store_value", row(store_value, text, list)},
       {"swizzle_bank_conflicts", row(swizzle_bank_conflicts, rest, swizzle_options)},
       {"tag_array_axes", row(tag_array_axes, list, text)},
   };

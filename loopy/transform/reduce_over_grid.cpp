@@ -19,6 +19,7 @@
 #include "rtcg/loopy/transform/copy_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/loop_end.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/second_launch.h"
@@ -140,17 +141,6 @@ std::optional<Refusal> find_atomic_refusal(const Kernel& kernel, const Instructi
   return std::nullopt;
 }
 
-/// One past the largest value that an iname takes, in terms of parameters.
-Expr end_of(const Kernel& kernel, const std::string& iname) {
-  std::vector<std::string> others = all_inames(kernel);
-  others.erase(std::remove(others.begin(), others.end(), iname), others.end());
-  for (const Temporary& temporary : kernel.temporaries) {
-    others.push_back(temporary.name);
-  }
-  return simplify_index(
-      end_value(loop_bounds(constraints_of(kernel, {iname}), iname, others, kernel.assumptions)));
-}
-
 std::optional<Refusal> find_bounds_refusal(const Kernel& kernel, const NameSet& inames) {
   for (const std::string& iname : inames) {
     const auto refuse = [&](const char* why) {
@@ -162,7 +152,7 @@ std::optional<Refusal> find_bounds_refusal(const Kernel& kernel, const NameSet& 
       return refuse("may be negative");
     }
     try {
-      static_cast<void>(end_of(kernel, iname));
+      static_cast<void>(end_of_loop(kernel, iname));
     } catch (const InvalidInput&) {
       return refuse("has no upper bound in terms of parameters");
     }
@@ -488,7 +478,7 @@ class GridReducer {
     for (const std::string& each : axes_of_parts(around)) {
       here.emplace_back(Name{each});
       there.emplace_back(Name{each == iname_ ? second_inames_.back() : each});
-      shape.push_back(end_of(kernel_, each));
+      shape.push_back(end_of_loop(kernel_, each));
     }
     Reduction over_parts{reduction.operation, {second_inames_.back()}, {}};
     Instruction part = around;

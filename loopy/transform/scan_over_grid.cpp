@@ -16,6 +16,7 @@
 #include "rtcg/loopy/transform/copy_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/loop_end.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/split_iname.h"
@@ -229,17 +230,6 @@ class GridScanner {
     return result;
   }
 
-  /// One past the largest value of an iname, in terms of parameters.
-  Expr end_of(const std::string& iname) const {
-    std::vector<std::string> others = all_inames(kernel_);
-    std::erase(others, iname);
-    for (const Temporary& temporary : kernel_.temporaries) {
-      others.push_back(temporary.name);
-    }
-    return simplify_index(end_value(
-        loop_bounds(constraints_of(kernel_, {iname}), iname, others, kernel_.assumptions)));
-  }
-
   /// What holds for the axis of the grid alone.
   [[nodiscard]] ConstraintSet range_of_grid(const Instruction& around) const {
     std::vector<std::string> others = all_inames(kernel_);
@@ -298,11 +288,11 @@ class GridScanner {
       for (const std::string& each : around.within_inames) {
         if (each != grid_ && scan.sweeps.count(each) == 0) {
           outer.emplace_back(Name{each});
-          shape.push_back(end_of(each));
+          shape.push_back(end_of_loop(kernel_, each));
           within.insert(each);
         }
       }
-      shape.push_back(end_of(grid_));
+      shape.push_back(end_of_loop(kernel_, grid_));
       const std::size_t count = reduction.operands.size();
       const std::vector<std::string> parts = add_arrays(name + "_parts", count, shape);
       const std::vector<std::string> befores = add_arrays(name + "_before", count, shape);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rtcg/loopy/kernel/kernel.h"
+
+namespace rtcg::loopy {
+
+/// Computes a value that is used several times once for all, into an array in global memory.
+///
+/// Rewrites
+///     for i: top[i] = reduce(max, j, sum(e, q[i, e]*k[j, e]))
+///            total[i] = sum(l, exp(sum(f, q[i, f]*k[l, f]) - top[i]))
+///   with s[i, j] into
+///     for i_s, j_s: s[i_s, j_s] = sum(e_s, q[i_s, e_s]*k[j_s, e_s])
+///     for i: top[i] = reduce(max, j, s[i, j])
+///            total[i] = sum(l, exp(s[i, l] - top[i]))
+///
+/// The value is the largest expression that mentions these inames and no others, of the first
+/// statement that has one and does not store it itself; those with reductions come first. One with
+/// reductions is replaced wherever it occurs: inames may have other names, and terms and factors
+/// may come in another order. Others are replaced where they were found. Rules are expanded, and
+/// reductions get inames of their own.
+///
+/// The values are computed in loops of their own, before the loops that use them. If they depend on
+/// what a statement of these loops computes, they stay in its loops, and the first statement that
+/// uses them gets loops of its own, together with those after it. Different launches may so compute
+/// and use them (add_barrier).
+/// @param array   the name of the new array, with an axis for each iname
+/// @param inames  of loops and of reductions, with values from 0 on
+/// @throws InvalidInput  loopy.store_value.unknown_iname, loopy.store_value.name_taken,
+///                       loopy.store_value.not_found, loopy.store_value.bounds,
+///                       loopy.store_value.input_changes, and what duplicate_inames throws
+/// @cost   memory for all values
+[[nodiscard]] Kernel store_value(Kernel kernel, std::string_view array,
+                                 const std::vector<std::string>& inames);
+
+}  // namespace rtcg::loopy

@@ -1,0 +1,127 @@
+#include "rtcg/loopy/transform/store_value.h"
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/transform/temporaries.h"
+#include "tests/loopy/support/kernel_text.h"
+#include "tests/loopy/support/replay.h"
+#include "tests/loopy/support/same_results.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+/// Three statements that use the score of i and another index; the second has its factors in
+/// another order.
+Kernel attention(const char* top = "top[i]", const char* total = "total[i]") {
+  const std::string upper = top;
+  const std::string lower = total;
+  const auto declared = [](const std::string& name) {
+    return name.find('[') == std::string::npos ? "<> " + name : name;
+  };
+  return make_kernel(
+      "{[i, d, j, e, l, f, m, g]: 0 <= i, j, l, m < n and 0 <= d < 3 and 0 <= e, f, g < 4}",
+      declared(upper) + " = reduce(max, j, c*sum(e, q[i, e]*k[j, e]))\n" + declared(lower) +
+          " = sum(l, exp(c*sum(f, k[l, f]*q[i, f]) - " + upper + "))\n" +
+          "out[i, d] = sum(m, exp(c*sum(g, q[i, g]*k[m, g]) - " + upper + ")*v[m, d])/" + lower,
+      {.default_type = cgen::f64, .assumptions = "n >= 1"});
+}
+
+TEST(StoreValue, ComputesWhatStatementsRepeatOnce) {
+  const Kernel kernel = store_value(attention(), "s", {"i", "j"});
+  EXPECT_EQ(statements_of(kernel),
+            "s[i_s, j_s] = c*sum(e_s, q[i_s, e_s]*k[j_s, e_s])\n"
+            "top[i] = reduce(max, j, s[i, j])\n"
+            "total[i] = sum(l, exp(s[i, l] - top[i]))\n"
+            "out[i, d] = sum(m, exp(s[i, m] - top[i])*v[m, d]) / total[i]\n");
+  const Temporary* stored = find_temporary(kernel, "s");
+  ASSERT_NE(stored, nullptr);
+  EXPECT_EQ(stored->address_space, AddressSpace::global);
+  EXPECT_EQ(stored->shape, (std::vector<Expr>{Name{"n"}, Name{"n"}}));
+  EXPECT_EQ(stored->type, cgen::Type(cgen::f64));
+  EXPECT_FALSE(is_iname(kernel, "f"));
+  expect_recipe(attention(), kernel, "store_value(s, [i, j])\n");
+  expect_same_results(attention(), kernel, {{"n", 5}});
+}
+
+TEST(StoreValue, StaysInTheLoopsOfWhatItDependsOn) {
+  const Kernel kernel = store_value(store_value(attention(), "s", {"i", "j"}), "w", {"i", "m"});
+  EXPECT_EQ(statements_of(kernel),
+            "s[i_s, j_s] = c*sum(e_s, q[i_s, e_s]*k[j_s, e_s])\n"
+            "top[i] = reduce(max, j, s[i, j])\n"
+            "w[i, m_w] = exp(s[i, m_w] - top[i])\n"
+            "total[i] = sum(l, exp(s[i, l] - top[i]))\n"
+            "out[i_w, d] = sum(m, w[i_w, m]*v[m, d]) / total[i_w]\n");
+  EXPECT_EQ(find_instruction(kernel, "set_w")->within_inames, (NameSet{"i", "m_w"}));
+  expect_same_results(attention(), kernel, {{"n", 5}});
+}
+
+TEST(StoreValue, TearsNoValuesOfIterations) {
+  const Kernel kernel = store_value(attention("top", "total"), "s", {"i", "j"});
+  expect_same_results(attention("top", "total"), kernel, {{"n", 5}});
+  EXPECT_ERROR("loopy.duplicate_inames.torn_value", store_value(kernel, "w", {"i", "m"}));
+}
+
+TEST(StoreValue, TakesSomeFactorsOfAProduct) {
+  const Kernel kernel = make_kernel("{[i, j, k, l]: 0 <= i, j, k < n and 0 <= l < 6}",
+                                    "c[i, j] = sum(k, b[k, j]*sum(l, x[i, l]*y[l, k])*3)\n"
+                                    "d[i] = 3*sum((k, l), x[i, l]*y[l, k])",
+                                    {.default_type = cgen::f64});
+  const Kernel stored = store_value(kernel, "t", {"i", "k"});
+  EXPECT_EQ(statements_of(stored),
+            "t[i_t, k_t] = sum(l_t, x[i_t, l_t]*y[l_t, k_t])*3\n"
+            "c[i, j] = sum(k, b[k, j]*t[i, k])\n"
+            "d[i] = 3*sum((k_0, l_0), x[i, l_0]*y[l_0, k_0])\n");
+  expect_same_results(kernel, stored, {{"n", 5}});
+}
+
+TEST(StoreValue, ReplacesOnlyWhereBoundsAgree) {
+  const Kernel kernel =
+      make_kernel("{[i, k, l, m, p, q, j]: 0 <= i, k, m, p, j < n and 0 <= l <= k and 0 <= q < n}",
+                  "a[i] = reduce(max, k, sum(l, x[i, l]))\n"
+                  "b[j] = reduce(max, m, sum(q, x[j, q])*m)",
+                  {.arguments = "x: f64[n, n]; a, b: f64[n]", .assumptions = "n >= 1"});
+  const Kernel stored = store_value(kernel, "t", {"j"});
+  EXPECT_EQ(statements_of(stored),
+            "a[i] = reduce(max, k, sum(l, x[i, l]))\n"
+            "t[j_t] = sum(q_t, x[j_t, q_t])\n"
+            "b[j] = reduce(max, m, t[j]*m)\n");
+  expect_same_results(kernel, stored, {{"n", 5}});
+}
+
+TEST(StoreValue, RefusesWhatItCannotStore) {
+  EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "z"}));
+  EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "i"}));
+  EXPECT_ERROR("loopy.store_value.name_taken", store_value(attention(), "q", {"i", "j"}));
+  EXPECT_ERROR("loopy.store_value.name_taken", store_value(attention(), "s", {}));
+  EXPECT_ERROR("loopy.store_value.not_found", store_value(attention(), "s", {"d", "j"}));
+  const Kernel updated =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 8}", "a[i] = a[i] + sum(j, sum(k, b[k, j]*a[k]))",
+                  {.default_type = cgen::f64});
+  EXPECT_ERROR("loopy.store_value.input_changes", store_value(updated, "s", {"j"}));
+  const Kernel negative =
+      make_kernel("{[i, j, k]: 0 <= i, k < 8 and -2 <= j < 8}",
+                  "a[i] = sum(j, sum(k, b[k, j + 2]))", {.default_type = cgen::f64});
+  EXPECT_ERROR("loopy.store_value.bounds", store_value(negative, "s", {"j"}));
+  const Kernel triangle = make_kernel("{[i, k, l]: 0 <= i, k < 8 and 0 <= l <= k}",
+                                      "a[i] = sum(k, sum(l, b[l, i])*b[k, i])",
+                                      {.arguments = "a: f64[8]; b: f64[8, 8]"});
+  EXPECT_ERROR("loopy.store_value.bounds", store_value(triangle, "s", {"i"}));
+  const Kernel guarded = make_kernel("{[i, j, k]: 0 <= i, j, k < 8}",
+                                     "a[i] = sum(j, if(p[j] >= i, sum(k, b[k, p[j]]), 0))",
+                                     {.arguments = "a: f64[8]; b: f64[8, 8]; p: i32[8]"});
+  EXPECT_ERROR("loopy.store_value.not_found", store_value(guarded, "s", {"j"}));
+}
+
+// A value in a loop whose iterations change what it depends on.
+TEST(StoreValue, RefusesValuesOfOneIteration) {
+  const Kernel kernel = make_kernel("{[t, i, j, k]: 0 <= t < 3 and 0 <= i, j, k < 8}",
+                                    "<> x = f[t]\n"
+                                    "a[t, i] = sum(j, exp(sum(k, b[k, j]*x)))",
+                                    {.default_type = cgen::f64});
+  EXPECT_ERROR("loopy.store_value.input_changes", store_value(kernel, "s", {"j"}));
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
