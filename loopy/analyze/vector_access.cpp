@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/analyze/fold_quotients.h"
+#include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -24,7 +25,7 @@ struct MemoryLayout {
 
 /// Nothing for registers, and where there is no such array.
 std::optional<MemoryLayout> memory_layout(const Kernel& kernel, const std::string& array) {
-  if (const Argument* argument = find_argument(kernel, array)) {
+  if (const auto argument = find_global_array(kernel, array)) {
     return MemoryLayout{argument->strides_elements.empty() ? c_order_strides(argument->shape)
                                                            : argument->strides_elements,
                         argument->offset_elements, argument->type};
@@ -233,9 +234,9 @@ std::optional<Expr> vector_copy_source(const Kernel& kernel, const Instruction& 
   const Conditional* clipped = get_if<Conditional>(copy->value);
   const Expr& source = clipped != nullptr ? clipped->then_value : copy->value;
   const Temporary* temporary = find_temporary(kernel, target_name(target));
-  const Argument* argument =
-      is<Access>(source) ? find_argument(kernel, target_name(source)) : nullptr;
-  if (temporary == nullptr || argument == nullptr || !argument->type ||
+  const std::optional<Argument> argument =
+      is<Access>(source) ? find_global_array(kernel, target_name(source)) : std::nullopt;
+  if (temporary == nullptr || !argument || !argument->type ||
       (temporary->type && !(*temporary->type == *argument->type)) ||
       (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
     return std::nullopt;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/lower_statement.h"
 #include "rtcg/loopy/device/vector_pack.h"
@@ -394,14 +395,13 @@ class LaneLowering {
   /// `*(float4*)&element`.
   [[nodiscard]] cgen::Expr as_vector(const Expr& access, int lanes, const EmitContext& context,
                                      bool is_read) {
-    const Argument* argument = find_argument(launch_.kernel, target_name(access));
+    const std::optional<Argument> argument = find_global_array(launch_.kernel, target_name(access));
     cgen::Type type = pack_of(access, lanes).type();
     type = is_read ? cgen::const_(type) : type;
-    const bool is_constant =
-        argument != nullptr && argument->address_space == AddressSpace::constant;
-    const cgen::AddressSpace space = argument == nullptr ? cgen::AddressSpace::shared
-                                     : is_constant       ? cgen::AddressSpace::constant
-                                                         : cgen::AddressSpace::global;
+    const bool is_constant = argument && argument->address_space == AddressSpace::constant;
+    const cgen::AddressSpace space = !argument     ? cgen::AddressSpace::shared
+                                     : is_constant ? cgen::AddressSpace::constant
+                                                   : cgen::AddressSpace::global;
     const cgen::Expr element = lower_expr(variables_.scope_of(context), access);
     return cgen::deref(
         cgen::cast(cgen::pointer_to(cgen::in_space(space, type)), cgen::address_of(element)));

@@ -10,6 +10,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
@@ -29,6 +30,7 @@ constexpr std::size_t most_nests = 8;
 constexpr double most_chains = 100000;
 constexpr double most_of_a_launch = 20000;
 constexpr std::size_t choices_of_all_nests = 400000;  // that are looked at, about
+constexpr double seconds_of_a_point = 1e-8;           // of one thread
 
 bool is_launch_end(const Instruction& instruction) {
   const BarrierInstruction* barrier = get_if<BarrierInstruction>(instruction);
@@ -63,6 +65,7 @@ struct Nest {
   std::vector<std::size_t> statements{};  ///< of the kernel
   NameSet inames{};
   std::string name{};  ///< one of them, around the first statement if there is one
+  double points = 1;   ///< iterations of the loops of all statements
   Kernel kernel{};     ///< the nest alone
   SourcePtr slicings{};
   std::vector<std::size_t> places{};    ///< of its slicings that are combined
@@ -202,10 +205,18 @@ class ChainReader {
     return names;
   }
 
-  /// The nest; loops of the host are its parameters.
+  /// The nest; loops of the host are its parameters, and what the nests hand on in global memory
+  /// are its arguments.
   [[nodiscard]] Kernel alone(const Nest& nest) const {
     Kernel result = kernel_;
     result.instructions.clear();
+    for (const Temporary& each : kernel_.temporaries) {
+      if (auto array = find_global_array(kernel_, each.name)) {
+        result.arguments.push_back(*std::move(array));
+        std::erase_if(result.temporaries,
+                      [&](const auto& other) { return other.name == each.name; });
+      }
+    }
     for (Domain& each : result.domains) {
       std::erase_if(each.inames, [&](const auto& iname) { return hosts_.count(iname) != 0; });
       if (each.inames.empty()) {
@@ -289,6 +300,7 @@ BlockShape block_shape(const Slicing& slicing) {
 struct Chain {
   std::array<std::uint16_t, most_nests> places{};
   std::uint16_t apart = 0;  ///< a bit for each nest that begins a launch of its own
+  std::uint32_t kept = 0;   ///< a bit for each array that a nest keeps a row of
   float seconds = 0;
 };
 
@@ -315,14 +327,15 @@ Slicing in_kernel(const Nest& nest, Slicing slicing) {
   return slicing;
 }
 
-/// A nest that stays as it is.
+/// A nest that stays as it is, in one thread.
 class PlainSource final : public SlicingSource {
  public:
+  explicit PlainSource(double points)
+      : seconds_(gpu::launch_seconds + points * seconds_of_a_point) {}
+
   [[nodiscard]] std::size_t count() const override { return 1; }
   [[nodiscard]] RankedSlicing at(std::size_t /*place*/) const override { return {}; }
-  [[nodiscard]] double predicted_seconds(std::size_t /*place*/) const override {
-    return gpu::launch_seconds;
-  }
+  [[nodiscard]] double predicted_seconds(std::size_t /*place*/) const override { return seconds_; }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t /*place*/) const override {
     return {};
   }
@@ -336,6 +349,9 @@ class PlainSource final : public SlicingSource {
                                                      std::uint64_t /*mask*/) const override {
     return 0;
   }
+
+ private:
+  const double seconds_;
 };
 
 class ChainSource final : public SlicingSource {
@@ -345,6 +361,11 @@ class ChainSource final : public SlicingSource {
     for (std::size_t i = 0; i < nests_.size(); ++i) {
       for (const std::string& iname : nests_[i].inames) {
         nest_of_.emplace(iname, i);
+      }
+      for (const auto& [group, number] : nests_[i].groups) {
+        if (std::find(arrays_.begin(), arrays_.end(), group.first) == arrays_.end()) {
+          arrays_.push_back(group.first);
+        }
       }
     }
     std::vector<LaunchGroup> groups = group_by_launch(reader);
@@ -498,6 +519,7 @@ class ChainSource final : public SlicingSource {
       append(all.last_block_reductions, part.last_block_reductions);
       append(all.look_back, part.look_back);
       append(all.exchanges, part.exchanges);
+      append(all.online, part.online);
     }
     for (std::size_t i = 0; i < nests_.size(); ++i) {
       if ((chain.apart >> i & 1) != 0) {
@@ -533,6 +555,11 @@ class ChainSource final : public SlicingSource {
       if (is_own(queue.along)) {
         queue.along.clear();
         part.queues.push_back(std::move(queue));
+      }
+    }
+    for (const std::vector<std::string>& each : slicing.online) {
+      if (is_own(each.front())) {
+        part.online.push_back(each);
       }
     }
     for (const std::string& each : slicing.look_back) {
@@ -588,6 +615,15 @@ class ChainSource final : public SlicingSource {
     return part;
   }
 
+  [[nodiscard]] std::uint32_t kept_by(const Slicing& slicing) const {
+    std::uint32_t kept = 0;
+    for (const KeepPlan& each : slicing.keeps) {
+      const auto found = std::find(arrays_.begin(), arrays_.end(), each.array);
+      kept |= 1U << std::min<std::ptrdiff_t>(found - arrays_.begin(), 31);
+    }
+    return kept;
+  }
+
   std::vector<LaunchGroup> group_by_launch(const ChainReader& reader) const {
     Unions unions(nests_.size());
     std::map<std::size_t, std::size_t> nest_of_launch;
@@ -639,7 +675,7 @@ class ChainSource final : public SlicingSource {
   }
 
   void leave_plain(std::size_t nest) {
-    nests_[nest].slicings = std::make_shared<PlainSource>();
+    nests_[nest].slicings = std::make_shared<PlainSource>(nests_[nest].points);
     nests_[nest].places = {0};
     nests_[nest].adds_launches = {false};
   }
@@ -692,7 +728,7 @@ class ChainSource final : public SlicingSource {
 
   void add_combinations(LaunchGroup& group, std::uint16_t apart, std::size_t most) const {
     constexpr BlockShape any_shape = {0, 0, 0};
-    std::map<BlockShape, std::vector<Chain>> chains = {{any_shape, {Chain{{}, apart, 0}}}};
+    std::map<BlockShape, std::vector<Chain>> chains = {{any_shape, {Chain{{}, apart}}}};
     for (std::size_t n = 0; n < group.nests.size(); ++n) {
       const Nest& nest = nests_[group.nests[n]];
       std::map<BlockShape, std::vector<Chain>> longer;
@@ -705,12 +741,17 @@ class ChainSource final : public SlicingSource {
         }
         ++taken;
         const Slicing own = nest.slicings->at(nest.places[k]).slicing;
+        const std::uint32_t kept = kept_by(own);
         const BlockShape shape = apart != 0 || own == Slicing() ? any_shape : block_shape(own);
         for (const auto& [known, shorter] : chains) {
           if (known != any_shape && shape != any_shape && known != shape) {
             continue;
           }
           for (Chain chain : shorter) {
+            if ((chain.kept & kept) != 0) {
+              continue;  // 'keep x' is about all nests that read the array
+            }
+            chain.kept |= kept;
             chain.places.at(group.nests[n]) = static_cast<std::uint16_t>(k);
             const double saved = n != 0 && apart == 0 ? nest.runs * gpu::launch_seconds : 0;
             chain.seconds += static_cast<float>(nest.seconds(nest.places[k]) - saved);
@@ -733,7 +774,11 @@ class ChainSource final : public SlicingSource {
       std::vector<Chain> longer;
       for (const Chain& before : chains_) {
         for (std::size_t k = 0; k < std::min(most, group.chains.size()); ++k) {
+          if ((before.kept & group.chains[k].kept) != 0) {
+            continue;
+          }
           Chain chain = before;
+          chain.kept |= group.chains[k].kept;
           for (const std::size_t nest : group.nests) {
             chain.places.at(nest) = group.chains[k].places.at(nest);
           }
@@ -755,6 +800,7 @@ class ChainSource final : public SlicingSource {
 
   std::vector<Nest> nests_;
   std::map<std::string, std::size_t, std::less<>> nest_of_{};
+  std::vector<std::string> arrays_{};
   std::vector<Chain> chains_{};
   std::vector<std::uint16_t> aparts_{};
   std::unordered_map<std::uint64_t, std::size_t> by_places_{};
@@ -823,7 +869,17 @@ SourcePtr slicings_of(Nest& nest, SlicingConstraints constraints, const RankingB
       throw;
     }
   }
-  return std::make_shared<PlainSource>();
+  return std::make_shared<PlainSource>(nest.points);
+}
+
+/// Iterations of the loops of all statements, those of reductions among them.
+double points_of(const Kernel& kernel, const IntegerValues& parameters) {
+  PointCounter counter(kernel, parameters);
+  double points = 0;
+  for (const Instruction& each : kernel.instructions) {
+    points += counter.points(used_inames(each));
+  }
+  return points;
 }
 
 /// Whether blocks can share the reductions of a nest within the kernel, asked once for each way.
@@ -855,6 +911,7 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
   const RankingBounds bounds{.most_slicings = 20 * most,
                              .most_choices = choices_of_all_nests / nests.size()};
   for (Nest& nest : nests) {
+    nest.points = points_of(nest.kernel, with_hosts.parameters);
     nest.slicings = slicings_of(nest, with_hosts, bounds);
     nest.runs = reader.runs_of(nest, constraints.parameters);
     std::size_t adding = 0;

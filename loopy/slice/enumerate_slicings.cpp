@@ -563,6 +563,8 @@ SourcePtr detail::tile_slicings(SlicingProblem problem, const SlicingConstraints
 
 SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints) {
   check_hints(kernel, constraints);
+  std::future<SourcePtr> stored =
+      std::async(std::launch::async, [&] { return stored_slicings(kernel, constraints); });
   source_ = chain_slicings(kernel, constraints);
   if (source_ == nullptr) {
     std::future<SourcePtr> fused =
@@ -570,6 +572,7 @@ SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& con
     SourcePtr nest = nest_slicings(kernel, constraints, {});
     source_ = merged(std::move(nest), fused.get());
   }
+  source_ = merged(std::move(source_), stored.get());
 }
 
 std::optional<std::size_t> detail::SlicingSource::find_words(const std::string& words) const {

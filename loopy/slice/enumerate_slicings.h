@@ -134,7 +134,9 @@ class SlicingSource : public SearchSpace {
 /// block, or of a part of it, take a row: all loops over it alike, and what several of them read is
 /// kept in registers or in shared memory. Of stencils a block may march along the slowest loop
 /// along which elements are read again, see MarchPlan. Of a kernel with several nests each has a
-/// slicing of its own, in one launch where they have equally many threads, or in several.
+/// slicing of its own, in one launch where they have equally many threads, or in several. Sums
+/// within sums, and those that several statements or loops repeat, are also computed once, into an
+/// array: its statement is a nest then, and so are those that read it, see StorePlan.
 ///
 /// The model counts arithmetic,
 /// traffic of memory, cache and shared memory, and the fill of the machine, from the lengths alone:

@@ -102,6 +102,16 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
   return plan;
 }
 
+/// `store s[i,j]`
+StorePlan parse_store(std::string_view text, const std::vector<std::string>& words) {
+  const std::size_t open = words.size() == 2 ? words[1].find('[') : std::string::npos;
+  if (open == 0 || open == std::string::npos || words[1].back() != ']') {
+    fail(text, "'store' takes a new name and inames, without spaces, 'store s[i,j]'");
+  }
+  return {words[1].substr(0, open),
+          parse_names(text, words[1].substr(open + 1, words[1].size() - open - 2))};
+}
+
 /// `fuse k = e*4 f*8`
 InameFusion parse_fusion(std::string_view text, const std::vector<std::string>& words) {
   if (words.size() < 5 || words[2] != "=") {
@@ -293,6 +303,10 @@ std::vector<std::string> subjects_of(std::string_view text, const std::vector<st
 
 }  // namespace
 
+std::string to_string(const StorePlan& plan) {
+  return fmt::format("store {}[{}]", plan.array, fmt::join(plan.inames, ","));
+}
+
 std::string to_string(const InameFusion& fusion) {
   std::string text = fmt::format("fuse {} =", fusion.name);
   for (const FusedIname& part : fusion.parts) {
@@ -322,6 +336,9 @@ std::string to_string(const LayoutPlan& plan) {
 
 std::string to_string(const Slicing& slicing) {
   std::string text;
+  for (const StorePlan& each : slicing.stores) {
+    text += (text.empty() ? "" : "; ") + to_string(each);
+  }
   for (const InameFusion& each : slicing.fusions) {
     text += (text.empty() ? "" : "; ") + to_string(each);
   }
@@ -413,7 +430,9 @@ Slicing parse_slicing(std::string_view text) {
         fail(text, fmt::format("'{}' is there twice", subject));
       }
     }
-    if (words.front() == "fuse") {
+    if (words.front() == "store") {
+      slicing.stores.push_back(parse_store(text, words));
+    } else if (words.front() == "fuse") {
       slicing.fusions.push_back(parse_fusion(text, words));
     } else if (words.front() == "fetch") {
       slicing.fetches.push_back(parse_fetch(text, words));

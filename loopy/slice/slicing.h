@@ -132,6 +132,14 @@ struct LayoutPlan {
   friend bool operator==(const LayoutPlan&, const LayoutPlan&) = default;
 };
 
+/// A value that is computed once for all that use it, into an array in global memory, see
+/// store_value().
+struct StorePlan {
+  std::string array{};                ///< the new name
+  std::vector<std::string> inames{};  ///< that the value depends on: the axes of the array
+  friend bool operator==(const StorePlan&, const StorePlan&) = default;
+};
+
 /// One way to run a kernel, as data: how each iname is mapped to grid, block, lanes and loops, what
 /// is kept in shared memory, and the layouts of arrays that the tuner may choose.
 ///
@@ -158,9 +166,13 @@ struct LayoutPlan {
 ///     i: g.0; j,l: for l.0*256; online j,k
 ///     e: g.0; i: ilp; j: l.1; k: l.0; place along_x shared
 ///     fuse ab = a b; fuse k = e*4 f*8; c: g.0 l.0*64; ab: g.1 ilp*8; k: for for*32; fetch A
+///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
-  /// Before all else, which names the new inames.
+  /// Values in arrays of their own, one after the other. The other words are about the kernel after
+  /// this, but for global_values.
+  std::vector<StorePlan> stores{};
+  /// Before all else but stores, which names the new inames.
   std::vector<InameFusion> fusions{};
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
@@ -206,6 +218,8 @@ struct Slicing {
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
+/// `store s[i,j]`
+[[nodiscard]] std::string to_string(const StorePlan& plan);
 /// `fuse k = e*4 f*8`
 [[nodiscard]] std::string to_string(const InameFusion& fusion);
 /// `a`, or `a#2` for its second group of reads.

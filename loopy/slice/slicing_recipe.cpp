@@ -46,17 +46,53 @@ bool fetches_from_rules(const Kernel& kernel, const Slicing& slicing) {
          std::any_of(slicing.queues.begin(), slicing.queues.end(), is_in_rules);
 }
 
-/// What makes one pass of the reductions that a slicing names.
-std::vector<RecipeStep> online_steps(const Slicing& slicing) {
+/// Whether a reduction is over both inames.
+bool are_of_one_reduction(const Kernel& expanded, const std::string& a, const std::string& b) {
+  bool found = false;
+  for (const Instruction& instruction : expanded.instructions) {
+    for_each_expression(instruction, [&](const Expr& expr) {
+      walk(expr, [&](const Expr& part) {
+        if (const Reduction* reduction = get_if<Reduction>(part)) {
+          const auto& inames = reduction->inames;
+          found = found || (std::find(inames.begin(), inames.end(), a) != inames.end() &&
+                            std::find(inames.begin(), inames.end(), b) != inames.end());
+        }
+        return !found;
+      });
+    });
+  }
+  return found;
+}
+
+/// What makes one pass of the reductions that a slicing names, one for those of each nest.
+std::vector<RecipeStep> online_steps(const Kernel& expanded, const Slicing& slicing) {
   std::vector<RecipeStep> steps;
-  std::vector<std::string> loops;
+  std::vector<std::vector<std::string>> passes;
   for (const std::vector<std::string>& each : slicing.online) {
-    loops.push_back(each.front());
+    const auto pass = std::find_if(passes.begin(), passes.end(), [&](const auto& loops) {
+      return are_of_one_reduction(expanded, loops.front(), each.front());
+    });
+    (pass != passes.end() ? *pass : passes.emplace_back()).push_back(each.front());
     if (each.size() > 1) {
       steps.push_back({"rename_inames", {list_of(each), each.front()}, {}});
     }
   }
-  steps.push_back({"fuse_reductions", {list_of(loops)}, {}});
+  for (const std::vector<std::string>& loops : passes) {
+    steps.push_back({"fuse_reductions", {list_of(loops)}, {}});
+  }
+  return steps;
+}
+
+/// What stores values in arrays of their own. Temporaries that their loops hand on get an element
+/// for each iteration before.
+std::vector<RecipeStep> store_steps(const Kernel& expanded, const Slicing& slicing) {
+  std::vector<RecipeStep> steps;
+  for (const std::string& each : slicing.global_values) {
+    detail::add_global_value(expanded, each, steps);
+  }
+  for (const StorePlan& each : slicing.stores) {
+    steps.push_back({"store_value", {each.array, list_of(each.inames)}, {}});
+  }
   return steps;
 }
 
@@ -181,8 +217,18 @@ void add_early_sharing(const Kernel& expanded, const Slicing& slicing, const Nam
 }  // namespace
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
+  if (!slicing.stores.empty()) {
+    std::vector<RecipeStep> steps = store_steps(expand_subst(kernel), slicing);
+    Slicing others = slicing;
+    others.stores.clear();
+    others.global_values.clear();
+    for (RecipeStep& step : recipe_of(apply_recipe(kernel, steps), others)) {
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
   if (!slicing.online.empty()) {
-    std::vector<RecipeStep> steps = online_steps(slicing);
+    std::vector<RecipeStep> steps = online_steps(expand_subst(kernel), slicing);
     Slicing others = slicing;
     others.online.clear();
     for (RecipeStep& step : recipe_of(apply_recipe(kernel, steps), others)) {

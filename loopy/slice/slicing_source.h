@@ -48,6 +48,10 @@ struct RowSlicings {
 /// Whole tiles of results whose block keeps values of rules in shared memory, on GPUs; null for
 /// kernels without such rules.
 [[nodiscard]] SourcePtr value_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+/// Slicings of the kernel that stores the values of sums which several points or statements use, in
+/// launches of its own. Null for kernels without such sums, and where there are hints.
+[[nodiscard]] SourcePtr stored_slicings(const Kernel& kernel,
+                                        const SlicingConstraints& constraints);
 /// A slicing for each nest of a kernel with several; null for other kernels.
 [[nodiscard]] SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Those of one nest: updates, scans, ragged rows, or tiles, rows and marches.

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -65,9 +66,9 @@ class RowKeeper {
 
  private:
   void check_arguments() const {
-    const Argument* argument = find_argument(kernel_, array_);
-    if (argument == nullptr || !argument->is_array) {
-      refuse_to_keep(fmt::format("kernel '{}' has no array argument '{}'", kernel_.name, array_));
+    if (!find_global_array(kernel_, array_)) {
+      refuse_to_keep(
+          fmt::format("kernel '{}' has no array '{}' in global memory", kernel_.name, array_));
     }
     for (const std::string& iname : inames_) {
       if (!is_iname(kernel_, iname)) {
@@ -375,7 +376,7 @@ class RowKeeper {
   void add_temporary() {
     Temporary temporary;
     temporary.name = row_;
-    temporary.type = find_argument(kernel_, array_)->type;
+    temporary.type = find_global_array(kernel_, array_)->type;
     temporary.address_space = options_.address_space;
     for (const Affine& index : kept_indices(copies_)) {
       temporary.shape.emplace_back(constant_length(index));

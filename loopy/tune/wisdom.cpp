@@ -165,8 +165,9 @@ void Wisdom::add(const Kernel& kernel, const runtime::Device& device,
                  double microseconds) const {
   WisdomEntry entry{kernel_key(kernel), device.identity(),  device.info().target,
                     parameters,         to_string(slicing), microseconds};
-  // an order of axes, and names of rules, are those of the kernel as it is written
-  const bool is_canonical = slicing.layouts.empty() && slicing.shared_values.empty();
+  // an order of axes, names of rules and of stored values are those of the kernel as it is written
+  const bool is_canonical =
+      slicing.layouts.empty() && slicing.shared_values.empty() && slicing.stores.empty();
   const CanonicalForm form = is_canonical ? canonical_form(kernel) : CanonicalForm();
   if (!form.key.empty()) {
     entry.kernel = form.key;

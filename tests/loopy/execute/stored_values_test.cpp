@@ -1,0 +1,55 @@
+// Values that are stored once for all that use them, against the kernel as described.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+#include "tests/loopy/execute/on_every_target.h"
+
+namespace rtcg::loopy {
+namespace {
+
+const char* const attention_statements =
+    "top[i] = reduce(max, j, sum(e, q[i, e]*k[j, e]))\n"
+    "total[i] = sum(l, exp(sum(f, q[i, f]*k[l, f]) - top[i]))\n"
+    "out[i, d] = sum(m, exp(sum(g, q[i, g]*k[m, g]) - top[i])*v[m, d])/total[i]";
+
+Kernel attention(const std::string& statements) {
+  return make_kernel(
+      "{[i, d, j, e, l, f, m, g]: 0 <= i, j, l, m < n and 0 <= d < 3 and "
+      "0 <= e, f, g < 4}",
+      statements, {.default_type = cgen::f64, .assumptions = "n >= 1"});
+}
+
+TEST(StoredValues, OfSumsKeepTheNumbers) {
+  const Kernel kernel = attention(attention_statements);
+  for (const char* words :
+       {"store s[i,j]; j_s: g.0 l.0*4; i_s: g.1 l.1*2; i: g.0; j,l: for l.0*4; d: l.0; m: for; "
+        "launch before i",
+        "store s[i,j]; store w[i,m]; j_s: g.0 l.0*4; i_s: g.1 l.1*2; e_s: for for*2; fetch q; "
+        "fetch k; i: g.0; j,m_w,l: for l.0*4; i_w: g.0 l.1*2; d: l.0; m: for for*4; "
+        "fetch w; fetch v; launch before i; launch before d"}) {
+    SCOPED_TRACE(words);
+    expect_same_everywhere(apply(kernel, parse_slicing(words)), kernel, {{"n", 7}});
+  }
+}
+
+// Temporaries that the loops hand on are in global memory then. Rows of stored values are kept, and
+// copied four at a time.
+TEST(StoredValues, TakeTemporariesWithThem) {
+  const Kernel kernel = fix_parameters(
+      attention("<> top = reduce(max, j, sum(e, q[i, e]*k[j, e]))\n"
+                "<> total = sum(l, exp(sum(f, q[i, f]*k[l, f]) - top))\n"
+                "out[i, d] = sum(m, exp(sum(g, q[i, g]*k[m, g]) - top)*v[m, d])/total"),
+      {{"n", 8}});
+  const Slicing slicing = parse_slicing(
+      "store s[i,j]; store w[i,m]; j_s: g.0 l.0*2 vec*2; i_s: g.1 l.1*2; i: g.0; "
+      "j,l: unr l.0*2 unr*2; m_w: unr l.0*2 vec*2; keep s vec 2; i_w: g.0 l.1*2; d: l.0; "
+      "place total global; launch before i; launch before d");
+  expect_same_everywhere(apply(kernel, slicing), kernel, {});
+}
+
+}  // namespace
+}  // namespace rtcg::loopy

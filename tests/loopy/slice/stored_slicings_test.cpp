@@ -1,0 +1,91 @@
+// Sums that are stored because others repeat them.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "tests/support/expect_error.h"
+
+namespace rtcg::loopy {
+namespace {
+
+Kernel attention() {
+  return make_kernel(
+      "{[h, i, d, j, e, l, f, m, g]: 0 <= h < 64 and 0 <= i, j, l, m < 1024 and "
+      "0 <= d, e, f, g < 64}",
+      "top[h, i] = reduce(max, j, sum(e, q[h, i, e]*k[h, j, e]))\n"
+      "total[h, i] = sum(l, exp(sum(f, q[h, i, f]*k[h, l, f]) - top[h, i]))\n"
+      "out[h, i, d] = sum(m, exp(sum(g, q[h, i, g]*k[h, m, g]) - top[h, i])*"
+      "v[h, m, d])/total[h, i]",
+      {.default_type = cgen::f32});
+}
+
+/// Few, so that the tests have them at once.
+const SlicingStream& slicings_of_attention() {
+  static const Kernel kernel = attention();
+  static const SlicingStream stream(
+      kernel, {.min_threads = 64, .max_threads = 64, .max_items_per_thread = 16});
+  return stream;
+}
+
+bool stores_any(const RankedSlicing& slicing) {
+  return !slicing.slicing.stores.empty();
+}
+
+TEST(StoredSlicings, AreReadAndWritten) {
+  const std::string words = "store s[h,i]; i_s: g.0 l.0*64; launch before i";
+  const Slicing slicing = parse_slicing(words);
+  EXPECT_EQ(slicing.stores, (std::vector<StorePlan>{{"s", {"h", "i"}}}));
+  EXPECT_EQ(to_string(slicing), words);
+  for (const char* wrong : {"store", "store s", "store s[i", "store [i]", "store s[]",
+                            "store s[i, j]", "store s[i]; store s[i]"}) {
+    EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(wrong));
+  }
+}
+
+TEST(StoredSlicings, AreTheModelsChoiceForAttention) {
+  const SlicingStream& stream = slicings_of_attention();
+  const RankedSlicing first = stream.at(0);
+  EXPECT_EQ(first.words.rfind("store sums[h,i,j]; store weights[h,i,m]; ", 0), 0U) << first.words;
+  EXPECT_EQ(stream.find_words(first.words), 0U);
+  const GeneratedProgram program = generate(apply(attention(), first.slicing), Target::cuda);
+  EXPECT_EQ(program.launches.size(), 3U);
+  // others compute the sums where they are used
+  bool has_other = false;
+  for (std::size_t i = 0; i < stream.count() && !has_other; ++i) {
+    has_other = !stores_any(stream.at(i));
+  }
+  EXPECT_TRUE(has_other);
+}
+
+TEST(StoredSlicings, AreNotListedForOtherSums) {
+  for (const char* statements :
+       {"out[i, d] = sum(j, q[i, j]*k[j, d])",                        // once
+        "out[i, d] = sum(j, exp(sum(p, q[i, j + p]*w[p]))*k[j, d])",  // short
+        "out[i, d] = sum(j, q[i, j]*k[j, d]) + sum(l, q[i, l]*k[l, d + 1])"}) {
+    const Kernel kernel =
+        make_kernel("{[i, d, j, l, p]: 0 <= i, d, j, l < 48 and 0 <= p < 3}", statements,
+                    {.arguments = "q: f32[48, 51]; k: f32[48, 49]; w: f32[3]; out: f32[48, 48]"});
+    const SlicingStream stream(kernel,
+                               {.min_threads = 64, .max_threads = 64, .max_items_per_thread = 4});
+    for (std::size_t i = 0; i < std::min<std::size_t>(stream.count(), 1000); ++i) {
+      ASSERT_FALSE(stores_any(stream.at(i))) << statements;
+    }
+  }
+}
+
+TEST(StoredSlicings, CanAllBeGenerated) {
+  const SlicingStream& stream = slicings_of_attention();
+  for (std::size_t i = 0; i < 4; ++i) {
+    const RankedSlicing each = stream.at(i * stream.count() / 50);
+    EXPECT_NO_THROW(static_cast<void>(
+        generate(apply(attention(), each.slicing), Target::cuda, {.recipe_comment = false})))
+        << each.words;
+  }
+}
+
+}  // namespace
+}  // namespace rtcg::loopy
