@@ -52,9 +52,9 @@ struct CumulativeOptions {
 ///         arrays.layout.bad_axis; arrays.expression.dtype: an order of complex numbers;
 ///         arrays.expression.vector: an order of short vectors; arrays.evaluate.mixed_devices
 /// @throws  what compiling and launching throw
-/// @cost   asynchronous. One launch; three where several blocks of a GPU share a row of
-///         floating-point sums or products. A copy of the operand before, if it has more than two
-///         other axes that are longer than 1, or as_loop_kernel() refuses it
+/// @cost   asynchronous. One launch; three if several blocks of an OpenCL device or of the host share
+///         a row. A copy of the operand before, if it has more than two other axes that are longer
+///         than 1, or as_loop_kernel() refuses it
 [[nodiscard]] AnyArray cumulative(ScanOp op, const Expression& a,
                                   const CumulativeOptions& options = {});
 [[nodiscard]] inline AnyArray cumulative_sum(const Expression& a,

@@ -48,8 +48,7 @@ struct CountedPairs {
 ///
 /// @param options  only the type of sums counts
 /// @throws InvalidInput  arrays.runs.shape; as scan_by_key()
-/// @cost   as unique(), and one launch for values that are no array of that type; sums and products
-///         of floating types three launches, so that they are the same each time
+/// @cost   as unique(), and one launch for values that are no array of that type
 [[nodiscard]] CountedPairs reduce_by_key(ScanOp op, const AnyArray& keys, const Expression& values,
                                          const CumulativeOptions& options = {});
 

@@ -14,8 +14,7 @@ namespace rtcg::arrays {
 /// @shape keys, values  one axis, of equal length
 /// @throws InvalidInput  arrays.scan_by_key.shape_mismatch; arrays.expression.dtype: complex or
 ///         vector keys or values
-/// @cost   asynchronous: three launches; five where several blocks of a GPU share floating-point
-///         values
+/// @cost   asynchronous: one launch, two if it is exclusive, and those of cumulative()
 [[nodiscard]] AnyArray scan_by_key(ScanOp op, const AnyArray& keys, const Expression& values,
                                    const CumulativeOptions& options = {});
 

@@ -189,9 +189,9 @@ class ScanKernel {
   /// @throws InvalidInput  arrays.scan_kernel.no_count: no argument is an array; as
   ///         ElementwiseKernel
   /// @throws Unsupported   arrays.scan_kernel.needs_text: ScanLaunch::count of expressions
-  /// @cost   asynchronous. Three launches: input, scan and output; more if blocks of a GPU share
-  ///         sums of floating types, see cumulative(). One less each for an input `x[i]` and an
-  ///         output `y[i] = item` of the type of the values
+  /// @cost   asynchronous. Three launches: input, scan and output; the scan has those of
+  ///         cumulative(). One less each for an input `x[i]` and an output `y[i] = item` of the type
+  ///         of the values
   template <class... Values>
   void operator()(const Values&... values) const {
     static_assert((std::is_constructible_v<Expression, const Values&> && ...),
