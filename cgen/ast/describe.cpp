@@ -72,7 +72,14 @@ std::string describe_type(const Type& type, int depth) {
         return fmt::format("decltype({})",
                            d.expression ? describe_expr(*d.expression, depth + 1) : "auto");
       },
-      [](const Image& i) { return fmt::format("image{}d", i.dimensions); });
+      [](const Image& i) {
+        if (!i.texel) {
+          return fmt::format("image{}d", i.dimensions);
+        }
+        return fmt::format("{}{}d of {}",
+                           i.access == ImageAccess::read_only ? "texture" : "surface", i.dimensions,
+                           describe(*i.texel));
+      });
 }
 
 std::string describe_unary(const Unary& unary, int depth) {

@@ -163,6 +163,20 @@ inline Expr operator!(Operand e) {
                                       SourceOrigin where = SourceOrigin::current()) {
   return Expr(IntrinsicCall{Intrinsic::make_vector, std::move(lanes), std::move(type)}, where);
 }
+/// What a texture has at a position: a coordinate for each dimension.
+[[nodiscard]] inline Expr fetch(Operand texture, std::vector<Expr> coordinates) {
+  coordinates.insert(coordinates.begin(), texture.expr);
+  return Expr(IntrinsicCall{Intrinsic::fetch, std::move(coordinates), {}}, texture.where);
+}
+/// The texel of a surface of that index, which must be within it: an integer for each dimension.
+[[nodiscard]] inline Expr read_texel(Operand surface, std::vector<Expr> index) {
+  index.insert(index.begin(), surface.expr);
+  return Expr(IntrinsicCall{Intrinsic::read_texel, std::move(index), {}}, surface.where);
+}
+[[nodiscard]] inline Expr write_texel(Operand surface, Operand value, std::vector<Expr> index) {
+  index.insert(index.begin(), {surface.expr, value.expr});
+  return Expr(IntrinsicCall{Intrinsic::write_texel, std::move(index), {}}, surface.where);
+}
 [[nodiscard]] inline Expr bit_cast(Type type, Operand operand) {
   return Expr(IntrinsicCall{Intrinsic::bit_cast, {operand.expr}, std::move(type)}, operand.where);
 }

@@ -28,7 +28,7 @@ template <> inline constexpr int field_count<RecordField> = 2;
 template <> inline constexpr int field_count<Record> = 3;
 template <> inline constexpr int field_count<Enumeration> = 3;
 template <> inline constexpr int field_count<Decltype> = 1;
-template <> inline constexpr int field_count<Image> = 3;
+template <> inline constexpr int field_count<Image> = 4;
 
 template <> inline constexpr int field_count<IntLiteral> = 3;
 template <> inline constexpr int field_count<FloatLiteral> = 2;

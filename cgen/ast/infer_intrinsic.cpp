@@ -84,6 +84,46 @@ InferredType infer_stated(const IntrinsicCall& call) {
   return {call.stated_type, {}};
 }
 
+InferredType infer_image(const IntrinsicCall& call) {
+  const std::string_view name = intrinsic_info(call.intrinsic).name;
+  const bool is_fetch = call.intrinsic == Intrinsic::fetch;
+  const bool is_write = call.intrinsic == Intrinsic::write_texel;
+  if (call.arguments.empty()) {
+    return problem("cgen.check_types.argument_count", fmt::format("'{}' takes an image", name));
+  }
+  const Type type = value_type(call.arguments[0].type());
+  const auto* image = get_if<Image>(type);
+  const bool fits = image != nullptr && image->texel && is<Variable>(call.arguments[0]) &&
+                    (image->access == ImageAccess::read_only) == is_fetch &&
+                    (image->access != ImageAccess::write_only || is_write);
+  if (!fits) {
+    return bad_argument(call, 0,
+                        is_fetch   ? "a parameter that is a texture"
+                        : is_write ? "a parameter that is a surface"
+                                   : "a parameter that is a surface to be read");
+  }
+  const std::size_t first = is_write ? 2 : 1;
+  const std::size_t wanted = first + static_cast<std::size_t>(image->dimensions);
+  if (call.arguments.size() != wanted) {
+    return problem("cgen.check_types.argument_count",
+                   fmt::format("'{}' of a {} takes {} arguments, not {}", name, describe(type),
+                               wanted, call.arguments.size()));
+  }
+  for (std::size_t i = first; i < wanted; ++i) {
+    const auto kind = scalar_kind(value_type(call.arguments[i].type()));
+    if (!kind || *kind == ScalarKind::void_ || !(is_fetch || is_integral(*kind))) {
+      return bad_argument(call, i, is_fetch ? "a number" : "an integer");
+    }
+  }
+  if (is_write) {
+    const Type value = value_type(call.arguments[1].type());
+    if (value != *image->texel && !(is_arithmetic(value) && scalar_kind(*image->texel))) {
+      return bad_argument(call, 1, "a " + describe(*image->texel));
+    }
+  }
+  return {is_write ? void_type : *image->texel, {}};
+}
+
 InferredType infer_family(const IntrinsicCall& call, IntrinsicFamily family) {
   const auto floating = [](ScalarKind kind) { return is_floating(kind); };
   const auto integral = [](ScalarKind kind) { return is_integral(kind); };
@@ -129,6 +169,8 @@ InferredType infer_family(const IntrinsicCall& call, IntrinsicFamily family) {
         return bad_argument(call, 0, "a condition");
       }
       return {family == IntrinsicFamily::vote ? boolean : u32, {}};
+    case IntrinsicFamily::image:
+      return infer_image(call);
   }
   return {};
 }

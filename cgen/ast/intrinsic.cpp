@@ -76,8 +76,11 @@ IntrinsicInfo intrinsic_info(Intrinsic intrinsic) {
       {"warp_any", 1, F::vote},
       {"warp_all", 1, F::vote},
       {"warp_ballot", 1, F::ballot},
+      {"fetch", -1, F::image},
+      {"read_texel", -1, F::image},
+      {"write_texel", -1, F::image},
   };
-  static_assert(std::size(infos) == static_cast<std::size_t>(Intrinsic::warp_ballot) + 1);
+  static_assert(std::size(infos) == static_cast<std::size_t>(Intrinsic::write_texel) + 1);
   return infos[static_cast<std::size_t>(intrinsic)];
 }
 

@@ -84,6 +84,11 @@ enum class Intrinsic {
   warp_any,
   warp_all,
   warp_ballot,  ///< gives u32
+  // images with texels, which are parameters: the image, coordinates; write_texel has the value
+  // between them
+  fetch,  ///< from a texture, at any position
+  read_texel,
+  write_texel,
 };
 
 /// How arguments and result of an intrinsic are typed.
@@ -100,11 +105,12 @@ enum class IntrinsicFamily {
   shuffle_value,  ///< an arithmetic value and an integer; the value
   vote,           ///< a condition; bool
   ballot,         ///< a condition; u32
+  image,          ///< an image and its coordinates; the texel
 };
 
 struct IntrinsicInfo {
   std::string_view name;
-  int arguments;  ///< how many; -1 for one a lane
+  int arguments;  ///< how many; -1 for one a lane, or as the image has dimensions
   IntrinsicFamily family;
 };
 

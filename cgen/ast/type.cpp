@@ -52,6 +52,14 @@ Type volatile_(Type type) {
 Type in_space(AddressSpace space, Type type) {
   return with_qualifiers(type, {{}, false, false, space});
 }
+Type texture_of(Type texel, int dimensions) {
+  return Image{dimensions, ImageAccess::read_only, false, std::move(texel)};
+}
+
+Type surface_of(Type texel, int dimensions, ImageAccess access) {
+  return Image{dimensions, access, false, std::move(texel)};
+}
+
 Type vector_of(Type element, int lanes) {
   return Vector{std::move(element), lanes};
 }

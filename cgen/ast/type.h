@@ -116,11 +116,13 @@ struct Enumeration {
 struct Decltype {
   std::optional<Expr> expression{};
 };
-/// An OpenCL image, `dimensions` 1 to 3.
+/// An image, `dimensions` 1 to 3. With a texel it is a parameter in every dialect: a texture if it
+/// is read only, a surface otherwise. Without one it is OpenCL's own.
 struct Image {
   int dimensions = 2;
   ImageAccess access = ImageAccess::read_only;
   bool is_array = false;
+  std::optional<Type> texel{};  ///< what kernels read: f32 also of f16 and of bytes as fractions
 };
 
 using TypeKinds =
@@ -181,6 +183,15 @@ inline const Type auto_type = Auto{};
 [[nodiscard]] Type vector_of(Type element, int lanes);
 [[nodiscard]] Type complex_of(Type element);
 [[nodiscard]] Type named(std::string name, std::vector<TemplateArgument> arguments = {});
+/// A texture, from which `fetch` reads at any position. OpenCL C has a sampler after it, of which
+/// the tree says nothing.
+/// @param texel  f32, i32, u8, f64, or vectors of 2 or 4 of these (of 2 f64)
+[[nodiscard]] Type texture_of(Type texel, int dimensions = 2);
+/// A surface, whose texels `read_texel` and `write_texel` reach by their index.
+/// @param texel   f32, i32, u8, or vectors of 2 or 4 of these
+/// @param access  for OpenCL C, which may lack read_write
+[[nodiscard]] Type surface_of(Type texel, int dimensions = 2,
+                              ImageAccess access = ImageAccess::read_write);
 /// `decltype(expression)`.
 [[nodiscard]] Type decltype_of(Expr expression);
 /// `decltype(auto)`.

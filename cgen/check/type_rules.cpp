@@ -77,6 +77,26 @@ const char* why_no_vector(const Vector& vector) {
                                                          : "a vector has 2, 3, 4, 8 or 16 lanes";
 }
 
+const char* why_no_image(const Image& image) {
+  if (image.dimensions < 1 || image.dimensions > 3) {
+    return "images have 1 to 3 dimensions";
+  }
+  if (!image.texel) {
+    return nullptr;
+  }
+  if (image.is_array) {
+    return "an image with a texel has no layers";
+  }
+  const auto* vector = get_if<Vector>(*image.texel);
+  const Type& channel = vector == nullptr ? *image.texel : vector->element;
+  const int channels = vector == nullptr ? 1 : vector->lanes;
+  const bool is_double = channel == f64 && image.access == ImageAccess::read_only;
+  const bool is_known = channel == f32 || channel == i32 || channel == u8 || is_double;
+  return is_known && (channels <= 2 || (channels == 4 && !is_double))
+             ? nullptr
+             : "texels are f32, i32, u8, or 2 or 4 of these; of textures also f64 and 2 of it";
+}
+
 const char* why_not_valid(const Type& type) {
   return match(
       type, [](const Unknown&) -> const char* { return nullptr; },
@@ -99,9 +119,7 @@ const char* why_not_valid(const Type& type) {
         }
         return is<FunctionType>(plain) ? "a function cannot be qualified" : nullptr;
       },
-      [](const Image& i) -> const char* {
-        return i.dimensions >= 1 && i.dimensions <= 3 ? nullptr : "images have 1 to 3 dimensions";
-      },
+      [](const Image& i) { return why_no_image(i); },
       [](const auto&) -> const char* { return nullptr; });
 }
 

@@ -55,6 +55,9 @@ class Lowering {
   Statement lower_statement(const Statement& tree);
   std::vector<Statement> lower_items(const std::vector<Statement>& items);
   Function lower_opencl_kernel(const Function& kernel);
+  const std::string& sampler_of(const std::string& texture);
+  Expr with_samplers(const Expr& tree, const Call& call);
+  Function with_samplers(const Function& function);
   void refuse_indices_outside_kernels(const Statement& tree, const Function& function);
   void note_type(const Type& type);
   void add_needs(Module& lowered);
@@ -65,6 +68,7 @@ class Lowering {
   HostIndexNames indices_;
   Needs needs_;
   std::map<std::string, std::string> vector_typedefs_;
+  std::map<std::string, std::string> samplers_;        ///< of OpenCL C, by texture
   const Statement* item_ = nullptr;                    ///< the one being lowered
   std::optional<std::set<std::string>> shared_names_;  ///< its arrays in shared memory; when asked
   bool has_host_kernel_ = false;
@@ -196,6 +200,13 @@ Expr Lowering::lower_expr(const Expr& tree) {
   return match(
       tree, [&](const BuiltinIndex& e) { return lower_index(tree, e); },
       [&](const IntrinsicCall& e) {
+        if (intrinsic_info(e.intrinsic).family == IntrinsicFamily::image) {
+          const Variable* image = get_if<Variable>(e.arguments[0]);
+          const bool has_sampler =
+              dialect_ == Dialect::opencl && image != nullptr && e.intrinsic == Intrinsic::fetch;
+          return lower_image_call(tree, e, dialect_, has_sampler ? sampler_of(image->name) : "",
+                                  needs_);
+        }
         return lower_intrinsic(tree, with_space_stated(e), dialect_, needs_);
       },
       [&](const Binary&) { return lower_operator(tree); },
@@ -204,6 +215,7 @@ Expr Lowering::lower_expr(const Expr& tree) {
       [&](const Cast& e) { return lower_operator(is_c_like(dialect_) ? c_cast(tree, e) : tree); },
       [&](const Member&) { return lower_vector_operator(tree, dialect_, needs_); },
       [&](const Conditional&) { return lower_operator(tree); },
+      [&](const Call& e) { return dialect_ == Dialect::opencl ? with_samplers(tree, e) : tree; },
       [&](const New& e) {
         if (dialect_ == Dialect::cpp && !e.placement.empty()) {
           needs_.includes.insert("new");
@@ -225,9 +237,52 @@ Expr Lowering::lower_expr(const Expr& tree) {
       [&](const auto&) { return tree; });
 }
 
+const std::string& Lowering::sampler_of(const std::string& texture) {
+  if (samplers_.empty()) {
+    names_ = fresh_names(dialect_, module_);
+  }
+  std::string& name = samplers_[texture];
+  if (name.empty()) {
+    name = names_.make(texture + "_sampler");
+  }
+  return name;
+}
+
+/// Functions take the samplers of their textures after them.
+Expr Lowering::with_samplers(const Expr& tree, const Call& call) {
+  Call with{call.callee, {}, call.template_arguments};
+  for (const Expr& argument : call.arguments) {
+    with.arguments.push_back(argument);
+    const Variable* texture = get_if<Variable>(argument);
+    if (texture != nullptr && is_texture(argument.type())) {
+      with.arguments.push_back(
+          variable(sampler_of(texture->name), named("sampler_t"), argument.where()));
+    }
+  }
+  return with.arguments.size() == call.arguments.size() ? tree
+                                                        : Expr(std::move(with), tree.where());
+}
+
+Function Lowering::with_samplers(const Function& function) {
+  Function with = function;
+  with.parameters.clear();
+  for (const Parameter& parameter : function.parameters) {
+    with.parameters.push_back(parameter);
+    if (is_texture(parameter.type)) {
+      with.parameters.push_back({named("sampler_t"), sampler_of(parameter.name), {}, {}});
+    }
+  }
+  return with;
+}
+
 void Lowering::note_type(const Type& type) {
   match(
       type,
+      [&](const Image& t) {
+        if (t.texel && is_host(dialect_)) {
+          needs_.includes.insert("rtcg/host_image.h");
+        }
+      },
       [&](const Scalar& t) {
         const bool is_sized = t.kind == ScalarKind::size || t.kind == ScalarKind::ptrdiff;
         if (is_sized && is_host(dialect_)) {
@@ -271,6 +326,11 @@ void Lowering::note_type(const Type& type) {
                         t.lanes * size_bytes(*scalar_kind(t.element)));
       },
       [](const auto&) {});
+}
+
+bool has_texture(const Function& function) {
+  return std::any_of(function.parameters.begin(), function.parameters.end(),
+                     [](const Parameter& parameter) { return is_texture(parameter.type); });
 }
 
 Statement Lowering::lower_statement(const Statement& tree) {
@@ -340,7 +400,10 @@ Statement Lowering::lower_statement(const Statement& tree) {
           return Statement(std::move(device), tree.where());
         }
         if (dialect_ == Dialect::opencl && specifiers.is_kernel) {
-          return Statement(lower_opencl_kernel(s), tree.where());
+          return Statement(lower_opencl_kernel(with_samplers(s)), tree.where());
+        }
+        if (dialect_ == Dialect::opencl && has_texture(s)) {
+          return Statement(with_samplers(s), tree.where());
         }
         if (dialect_ == Dialect::opencl && s.result && is<Complex>(without_qualifiers(*s.result))) {
           return lower_complex_statement(tree, dialect_);

@@ -411,6 +411,8 @@ Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialec
     case IntrinsicFamily::vote:
     case IntrinsicFamily::ballot:
       return lower_warp(tree, call, dialect, needs);
+    case IntrinsicFamily::image:
+      break;  // lower_image_call, which knows samplers
   }
   return tree;
 }

@@ -71,6 +71,12 @@ struct Survey {
                                    Needs& needs);
 [[nodiscard]] Expr lower_atomic(const Expr& tree, const IntrinsicCall& call, Dialect dialect,
                                 Needs& needs);
+/// A fetch, or a read or write of a texel.
+/// @param sampler  of OpenCL C, the name of the texture's sampler
+[[nodiscard]] Expr lower_image_call(const Expr& tree, const IntrinsicCall& call, Dialect dialect,
+                                    const std::string& sampler, Needs& needs);
+/// Whether it is of a type with a sampler in OpenCL C.
+[[nodiscard]] bool is_texture(const Type& type);
 /// The variable that an address is computed from: `x` of `&x[i].field`; empty when there is none.
 [[nodiscard]] std::string name_of_memory(const Expr& address);
 

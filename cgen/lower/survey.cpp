@@ -1,5 +1,6 @@
 // The look at a module before it is lowered: what the dialect has not and cannot be given, and
 // where there is something to rewrite.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -69,9 +70,10 @@ void refuse_types(const Type& type, Dialect dialect, SourceOrigin where) {
                  "call the function by its name, or choose it by a switch", where);
         }
       },
-      [&](const Image&) {
-        if (dialect != Dialect::opencl) {
-          refuse("cgen.lower.no_image", dialect, "image types", "read from a buffer", where);
+      [&](const Image& t) {
+        if (dialect != Dialect::opencl && !t.texel) {
+          refuse("cgen.lower.no_image", dialect, "image types of OpenCL", "state their texels",
+                 where);
         }
       },
       [&](const Scalar& t) {
@@ -254,7 +256,11 @@ bool may_change(const Expr& tree) {
       },
       [](const Unary& e) { return is_vector(e.operand); },
       [](const Member& e) { return is_lane(e); }, [](const Subscript&) { return false; },
-      [](const Call&) { return false; },
+      [](const Call& e) {
+        return std::any_of(e.arguments.begin(), e.arguments.end(), [](const Expr& argument) {
+          return is<Image>(value_type_within(argument.type()));
+        });
+      },
       [](const Conditional& e) {
         return is_vector(e.condition) || has_complex_type(e.then_value) ||
                has_complex_type(e.else_value) || mixes_short_floats(e.then_value, e.else_value);

@@ -34,7 +34,14 @@ std::string_view record_word(RecordTag tag) {
   return "";
 }
 
-std::string image_name(const Image& image) {
+std::string image_name(const Image& image, Dialect dialect) {
+  if (image.texel && dialect != Dialect::opencl) {
+    const bool is_texture = image.access == ImageAccess::read_only;
+    if (dialect == Dialect::cuda) {
+      return is_texture ? "cudaTextureObject_t" : "cudaSurfaceObject_t";
+    }
+    return is_texture ? "rtcg_texture" : "rtcg_surface";
+  }
   static constexpr std::string_view access[] = {"__read_only ", "__write_only ", "__read_write "};
   return std::string(access[static_cast<int>(image.access)]) + "image" +
          std::to_string(image.dimensions) + "d_" + (image.is_array ? "array_t" : "t");
@@ -75,7 +82,7 @@ std::string Printer::base_type(const Type& type) const {
       [&](const Enumeration& t) {
         return std::string(words_.has_record_names ? "" : "enum ") + t.name;
       },
-      [&](const Image& t) { return image_name(t); },
+      [&](const Image& t) { return image_name(t, dialect_); },
       [&](const Decltype& t) {
         Printer nested(dialect_, options_);
         if (t.expression) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "rtcg/cgen.h"
+#include "rtcg/runtime/device/device.h"
 #include "rtcg/runtime/device/launch_shape.h"
 
 // One kernel, built as a tree, on every back end there is, against numbers worked out in C++.
@@ -26,12 +28,15 @@ inline const cgen::Type float2 = cgen::vector_of(cgen::f32, 2);
 inline const cgen::Type float4 = cgen::vector_of(cgen::f32, 4);
 inline const cgen::Type int4 = cgen::vector_of(cgen::i32, 4);
 
-/// What a kernel is given for one parameter: a value, or a buffer and what it holds at the end.
+/// What a kernel is given for one parameter: a value, an image, or a buffer and what it holds at
+/// the end.
 struct Argument {
   std::vector<std::byte> bytes;  ///< of the value, or of the buffer at first
   bool is_buffer = false;
   /// What differs from the expected elements, in words; empty when nothing does.
   std::function<std::string(const std::byte* found)> differences;
+  /// Of an image: makes it on a device, keeps it, and gives what a launch passes. Instead of bytes.
+  std::function<std::uint64_t(runtime::Device)> access = {};
 };
 
 namespace detail {
@@ -79,25 +84,30 @@ std::string differences(const std::byte* found, const std::vector<T>& expected, 
 /// A scalar or struct, passed by value.
 template <class T>
 Argument by_value(const T& value) {
-  return {detail::bytes_of(&value, 1), false, {}};
+  return {detail::bytes_of(&value, 1), false, {}, {}};
 }
 
 /// Elements that the kernel must leave as they are.
 template <class T>
 Argument in(const std::vector<T>& values) {
   const std::vector<std::byte> bytes = detail::bytes_of(values.data(), values.size());
-  return {bytes, true, [bytes](const std::byte* found) {
+  return {bytes,
+          true,
+          [bytes](const std::byte* found) {
             return std::memcmp(found, bytes.data(), bytes.size()) == 0 ? "" : "  changed\n";
-          }};
+          },
+          {}};
 }
 
 /// Elements that the kernel changes into `expected`, up to `ulps` units in the last place.
 template <class T>
 Argument in_out(const std::vector<T>& values, const std::vector<T>& expected, double ulps = 0) {
-  return {detail::bytes_of(values.data(), values.size()), true,
+  return {detail::bytes_of(values.data(), values.size()),
+          true,
           [expected, ulps](const std::byte* found) {
             return detail::differences(found, expected, ulps);
-          }};
+          },
+          {}};
 }
 
 /// Elements that the kernel writes; they hold a pattern at first.

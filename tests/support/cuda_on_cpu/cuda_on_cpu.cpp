@@ -54,7 +54,11 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
   const bool has_system = has_complex || std::regex_search(source, system_header);
   std::string text = has_system ? "#define RTCG_CUDA_SYSTEM_HEADERS\n" : "";
   text += has_complex ? "#include <complex>\n" : "";
-  text += "#include <rtcg_cuda.h>\n#line 1 \"kernel.cu\"\n";
+  const bool has_images = source.find("cudaTextureObject_t") != std::string::npos ||
+                          source.find("cudaSurfaceObject_t") != std::string::npos;
+  text += "#include <rtcg_cuda.h>\n";
+  text += has_images ? "#include <rtcg_cuda_images.h>\n" : "";
+  text += "#line 1 \"kernel.cu\"\n";
   auto rest = source.begin();
   for (auto it = std::sregex_iterator(source.begin(), source.end(), dynamic);
        it != std::sregex_iterator(); ++it) {

@@ -25,7 +25,8 @@ struct BufferRef {
 ///
 /// Kernels are `extern "C"`. `extern __shared__` arrays, static shared memory outside of
 /// templates, warp operations, atomics, vector types, __half and __nv_bfloat16 are there; streams,
-/// textures, cooperative groups and launches from kernels are not. Any number of texts may live at
+/// cooperative groups and launches from kernels are not. Texture and surface objects are those of
+/// the host's images. Any number of texts may live at
 /// once; launches must come from one thread at a time.
 class CudaOnCpu {
  public:
