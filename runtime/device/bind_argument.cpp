@@ -69,7 +69,7 @@ void throw_value_out_of_range(const LoadedKernel& kernel, std::string_view value
 void throw_foreign_buffer(const LoadedKernel& kernel, Device device) {
   throw InvalidInput(
       "runtime.function.foreign_buffer",
-      fmt::format("kernel '{}' runs on '{}' and got a buffer of '{}'", kernel.attributes.name,
+      fmt::format("kernel '{}' runs on '{}' and got memory of '{}'", kernel.attributes.name,
                   to_string(kernel.device.info().id), to_string(device.info().id)));
 }
 

@@ -135,6 +135,11 @@ auto bind_argument(const LoadedKernel& kernel, StreamRef stream, const Given& gi
     static_assert(std::is_trivially_copyable_v<Parameter>, "parameters are passed byte by byte");
     static_assert(std::is_convertible_v<const Given&, Parameter>,
                   "this argument does not convert to the parameter's type");
+    if constexpr (requires { given.device() == kernel.device; }) {  // a texture or a surface
+      if (given.device() != kernel.device) {
+        throw_foreign_buffer(kernel, given.device());
+      }
+    }
     return PlainArgument<Parameter>{given};
   }
 }

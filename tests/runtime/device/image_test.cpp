@@ -503,6 +503,13 @@ TEST(Texture, IsNotFilteredForIntegers) {
   }
 }
 
+TEST(Texture, IsOfTheDeviceOfItsKernels) {
+  HostBackend other;
+  const ImageArray image(Device(other), {TexelKind::f32, 1, {2, 0, 0}});
+  EXPECT_ERROR("runtime.function.foreign_buffer",
+               fetched<float>(Device::host(), Texture(image), 1, "f32", "float", 1, {0, 0, 0}));
+}
+
 TEST(Texture, KeepsItsImage) {
   for (const Device& device : devices_with_images()) {
     auto image = std::make_unique<ImageArray>(device, ImageShape{TexelKind::f32, 1, {2, 0, 0}});
