@@ -1,5 +1,8 @@
 // Images: CUDA arrays, texture and surface objects.
 #if RTCG_HAS_CUDA_HEADERS
+#include <algorithm>
+#include <iterator>
+
 #include "rtcg/runtime/cuda/cuda_backend.h"
 
 namespace rtcg::runtime::cuda {
@@ -124,9 +127,9 @@ ImageBackend::Access CudaBackend::create_texture(Image image, const ImageShape& 
   const CurrentContext current(*this);
   const CUDA_RESOURCE_DESC resource = resource_of(image);
   CUDA_TEXTURE_DESC about = {};
-  for (CUaddress_mode& mode : about.addressMode) {
-    mode = mode_of(options.address);
-  }
+  // clamped along axes that are none: those with a border halve what is next to it
+  std::fill(std::begin(about.addressMode), std::end(about.addressMode), CU_TR_ADDRESS_MODE_CLAMP);
+  std::fill_n(about.addressMode, shape.dimensions(), mode_of(options.address));
   about.filterMode =
       options.filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
   const bool is_integer =

@@ -17,9 +17,9 @@ TEST_F(CudaImages, AreArraysWithTextureAndSurfaceObjects) {
     const Texture plain(image);
     EXPECT_EQ(take_calls(), "cuTexObjectCreate(1,1,1,0,0)\n");
     const Texture filtered(image, {AddressMode::wrap, FilterMode::linear, true});
-    EXPECT_EQ(take_calls(), "cuTexObjectCreate(0,0,0,1,2)\n");
+    EXPECT_EQ(take_calls(), "cuTexObjectCreate(0,0,1,1,2)\n");
     const Texture mirrored(image, {AddressMode::mirror, FilterMode::point, true});
-    EXPECT_EQ(take_calls(), "cuTexObjectCreate(2,2,2,0,2)\n");
+    EXPECT_EQ(take_calls(), "cuTexObjectCreate(2,2,1,0,2)\n");
     const Surface surface(image);
     EXPECT_EQ(take_calls(), "cuSurfObjectCreate()\n");
     EXPECT_EQ(live("texture"), 3);
@@ -32,7 +32,7 @@ TEST_F(CudaImages, AreReadAsWhatTheirTexelsAre) {
   const ImageArray doubles(device(), {TexelKind::f64, 2, {8, 0, 0}});
   EXPECT_EQ(take_calls(), "cuArray3DCreate(8,0,0,10,4,2)\n") << "pairs of i32";
   const Texture of_doubles(doubles, {.address = AddressMode::border});
-  EXPECT_EQ(take_calls(), "cuTexObjectCreate(3,3,3,0,1)\n") << "as integers";
+  EXPECT_EQ(take_calls(), "cuTexObjectCreate(3,1,1,0,1)\n") << "as integers";
   const ImageArray bytes(device(), {TexelKind::unorm8, 4, {2, 2, 2}});
   EXPECT_EQ(take_calls(), "cuArray3DCreate(2,2,2,1,4,2)\n");
   const Texture of_bytes(bytes);
