@@ -56,7 +56,7 @@ inline constexpr const char* length_of_mask = "n0";
 /// In any slicing. The number of chosen elements is `count: i64[1]`.
 [[nodiscard]] loopy::Kernel selecting_kernel(const SelectionForm& form);
 
-/// For CUDA: blocks of 256 threads look back for the place of their first chosen element, gather
+/// For CUDA: blocks of threads look back for the place of their first chosen element, gather
 /// the chosen ones in shared memory, and write them side by side. Elements are read once, and once
 /// more from a cache. Not for long ones.
 ///

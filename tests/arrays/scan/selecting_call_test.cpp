@@ -48,8 +48,8 @@ SelectionForm form_of_sums() {
                       {"sums", DType::i64, DType::i32, "total"}}};
 }
 
-// blocks take 2048 elements, or 1024
-const std::vector<int> counts = {1, 31, 1024, 2047, 2048, 2049, 9000};
+// blocks take 4608 elements, 2048 or 1024
+const std::vector<int> counts = {1, 31, 1024, 2047, 2048, 2049, 4607, 4608, 4609, 9000};
 
 TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
   for (const bool has_rejected : {false, true}) {
