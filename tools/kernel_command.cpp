@@ -197,7 +197,8 @@ void run(const KernelWords& words) {
         report = loopy::compare_with_reference(kernels.transformed, kernels.described, values,
                                                device, options);
       } else {
-        report.transformed_ms = loopy::time_kernel_ms(kernels.transformed, values, device, options);
+        report.transformed_ms =
+            loopy::time_kernel_ms(kernels.transformed, kernels.described, values, device, options);
       }
     });
   }

@@ -402,12 +402,6 @@ ArgumentData runnable_arguments(const Kernel& kernel, const IntegerValues& param
       .arrays;
 }
 
-double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters, runtime::Device device,
-                      const CompareOptions& options) {
-  const ArgumentData arrays = runnable_arguments(infer_types(kernel), parameters, options);
-  return run_on(kernel, parameters, arrays, device, options).time_ms;
-}
-
 ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,
                         const ArgumentData& arrays, runtime::Device device,
                         const CompareOptions& options) {
@@ -449,12 +443,16 @@ Values renamed(const Described& described, const Values& values) {
   return result;
 }
 
-/// Sizes that an interpreter can be asked about; none where the kernel has no others.
-std::optional<IntegerValues> smaller_sizes(const Kernel& transformed, const IntegerValues& given) {
+/// Sizes that an interpreter can be asked about; none where the kernel has no others. Those that
+/// the recipe fixes stay.
+std::optional<IntegerValues> smaller_sizes(const Described& described, const Kernel& transformed,
+                                           const IntegerValues& given) {
   for (const std::int64_t most : {200, 128, 64}) {
     IntegerValues smaller = given;
     for (auto& [name, value] : smaller) {
-      value = value > most ? most / 2 + value % (most / 2) : value;  // tiles may divide or not
+      if (value > most && find_argument(transformed, described.name_after(name)) != nullptr) {
+        value = most / 2 + value % (most / 2);  // tiles may divide or not
+      }
     }
     if (smaller != given && contains(transformed.assumptions, smaller)) {
       return smaller;
@@ -473,6 +471,22 @@ std::string text_of(const IntegerValues& values) {
 
 }  // namespace
 
+double time_kernel_ms(const Kernel& transformed, const Kernel& reference,
+                      const IntegerValues& parameters, runtime::Device device,
+                      const CompareOptions& options) {
+  const Kernel typed = infer_types(transformed);
+  if (open_index_arrays(typed, options).empty()) {
+    return run_on(transformed, parameters, random_data(typed, parameters, options), device, options)
+        .time_ms;
+  }
+  const Described described(reference, transformed, parameters);
+  const ArgumentData arrays =
+      runnable_arguments(described.kernel(), described.parameters(), options);
+  return run_on(transformed, renamed(described, described.parameters()), described.laid_out(arrays),
+                device, options)
+      .time_ms;
+}
+
 ComparisonReport compare_with_reference(const Kernel& transformed, const Kernel& reference,
                                         const IntegerValues& parameters, runtime::Device device,
                                         const CompareOptions& options) {
@@ -485,7 +499,7 @@ ComparisonReport compare_with_reference(const Kernel& transformed, const Kernel&
   const Run found = run_on(transformed, renamed(described, described.parameters()),
                            described.laid_out(problem.arrays), device, of_transformed);
   ComparisonReport report;
-  const auto smaller = smaller_sizes(transformed, parameters);
+  const auto smaller = smaller_sizes(described, transformed, parameters);
   if (problem.is_too_long && smaller) {
     report = compare_with_reference(transformed, reference, *smaller, device, options);
     report.note = "compared for " + text_of(*smaller) + ": " + problem.why_not;

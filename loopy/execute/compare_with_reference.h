@@ -78,8 +78,13 @@ void check_is_equal(const ComparisonReport& report);
 
 /// Time of one launch on random data, in milliseconds: the mean of options.repetitions after one
 /// that is not timed.
-[[nodiscard]] double time_kernel_ms(const Kernel& kernel, const IntegerValues& parameters,
-                                    runtime::Device device, const CompareOptions& options = {});
+///
+/// @param reference   the kernel as described, which says what arrays of indices may hold
+/// @param parameters  values of the integer scalars of `reference`
+/// @throws  as compare_with_reference and runnable_arguments
+[[nodiscard]] double time_kernel_ms(const Kernel& transformed, const Kernel& reference,
+                                    const IntegerValues& parameters, runtime::Device device,
+                                    const CompareOptions& options = {});
 
 /// The arrays after one run of the kernel on the device.
 [[nodiscard]] ArgumentData run_kernel(const Kernel& kernel, const IntegerValues& parameters,
