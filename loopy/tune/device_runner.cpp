@@ -37,8 +37,9 @@ Executor make_comparison(cgen::ScalarKind kind, runtime::Device device) {
 struct DeviceRunner::PreparedExecutor : PreparedCandidate {
   Executor executor;
   Slicing slicing;
-  // made by the thread that runs it, where prepare has not
-  mutable std::optional<BoundCall> call{};
+  // Made by the thread that runs it, where prepare has not. That of a slicing that stores values
+  // is empty again as soon as another one is bound: all together may not fit into the memory.
+  std::shared_ptr<std::optional<BoundCall>> call = std::make_shared<std::optional<BoundCall>>();
   mutable std::vector<const Laid*> laid{};  ///< those that it writes
 
   PreparedExecutor(Executor given, Slicing words)
@@ -181,7 +182,13 @@ NamedArgument DeviceRunner::relocated(const std::string& name, const std::string
 const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidate& candidate) {
   const auto& prepared = static_cast<const PreparedExecutor&>(candidate);
   begin();
-  if (!prepared.call) {
+  if (!*prepared.call) {
+    if (!prepared.slicing.stores.empty()) {
+      if (with_stored_values_ != nullptr) {
+        with_stored_values_->reset();
+      }
+      with_stored_values_ = prepared.call;
+    }
     std::vector<NamedArgument> arguments = arguments_;
     for (const LayoutPlan& plan : prepared.slicing.layouts) {
       const Laid& laid = lay_out(plan);
@@ -195,7 +202,7 @@ const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidat
         }
       }
     }
-    prepared.call = prepared.executor.bind(arguments);
+    *prepared.call = prepared.executor.bind(arguments);
   }
   return prepared;
 }
@@ -358,8 +365,8 @@ CandidateRunner::Prepared DeviceRunner::prepare(const RankedCandidate& ranked,
   const Executor executor(apply(kernel_, slicing), device_);
   const std::vector<runtime::KernelResources> resources = compile(executor, stop);
   auto prepared = std::make_shared<PreparedExecutor>(executor, slicing);
-  if (slicing.layouts.empty() && has_begun_) {
-    prepared->call = executor.bind(arguments_);
+  if (slicing.layouts.empty() && slicing.stores.empty() && has_begun_) {
+    *prepared->call = executor.bind(arguments_);
   }
   if (!resources.empty()) {
     prepared->resources = resources.front();
@@ -394,11 +401,11 @@ ArrayData DeviceRunner::to_host(const std::string& name, const Written& written)
 
 std::string DeviceRunner::check(const PreparedCandidate& candidate) {
   const PreparedExecutor& prepared = bound(candidate);
-  choose_sample(*prepared.call);
+  choose_sample(**prepared.call);
   if (sample_stride_ > 1 && check_small_) {
     return check_small_(prepared.slicing);
   }
-  run_once(*prepared.call, prepared.laid);
+  run_once(**prepared.call, prepared.laid);
   if (!has_reference_) {
     return take_as_reference(prepared.slicing);
   }
@@ -456,7 +463,7 @@ void DeviceRunner::choose_sample(const BoundCall& call) {
 }
 
 double DeviceRunner::time_us(const PreparedCandidate& candidate, int launches) {
-  const BoundCall& call = *bound(candidate).call;
+  const BoundCall& call = **bound(candidate).call;
   has_timed_ = true;
   choose_sample(call);
   return timer_.time_us(

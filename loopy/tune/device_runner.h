@@ -142,6 +142,8 @@ class DeviceRunner : public CandidateRunner {
   NameSet written_names_{};  ///< of the arrays that it writes
   runtime::Device device_;
   runtime::Stream stream_;
+  /// The call that has the values which its slicing stores; null before the first one.
+  std::shared_ptr<std::optional<BoundCall>> with_stored_values_{};
   runtime::WorkerUse worker_use_;
   runtime::CompileWorkers workers_;
   LaunchTimer timer_;
