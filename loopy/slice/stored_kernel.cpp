@@ -44,7 +44,6 @@ class RepetitionFinder {
  public:
   RepetitionFinder(const Kernel& kernel, const IntegerValues& parameters)
       : kernel_(infer_types(make_reduction_inames_unique(expand_subst(kernel)))),
-        parameters_(parameters),
         points_(kernel_, parameters) {}
 
   /// A long sum, with all around it that depends on the same loops.
@@ -225,7 +224,6 @@ class RepetitionFinder {
   }
 
   const Kernel kernel_;
-  const IntegerValues& parameters_;
   PointCounter points_;
   std::size_t statement_ = 0;
 };
