@@ -3,22 +3,10 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/kernel/look_back_places.h"
 #include "rtcg/loopy/preprocess/realizer.h"
-#include "rtcg/loopy/schedule/loop_bounds.h"
-#include "rtcg/loopy/symbolic/affine.h"
+#include "rtcg/loopy/transform/loop_end.h"
 
 namespace rtcg::loopy {
 namespace {
-
-/// One past the last value of an iname on an axis of the grid, in terms of parameters.
-Expr end_on_grid(const Kernel& kernel, const std::string& iname) {
-  std::vector<std::string> others = all_inames(kernel);
-  std::erase(others, iname);
-  for (const Temporary& temporary : kernel.temporaries) {
-    others.push_back(temporary.name);
-  }
-  return simplify_index(
-      end_value(loop_bounds(constraints_of(kernel, {iname}), iname, others, kernel.assumptions)));
-}
 
 /// Words of 64 bits, each with 32 bits of a value.
 std::int64_t published_words(const ReductionOperation& operation) {
@@ -77,13 +65,13 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
   Expr rows = 1;
   for (const std::string& each : threads.within_inames) {
     if (each != sweeps.grid) {
-      const Expr length = end_on_grid(kernel_, each);
+      const Expr length = end_of_loop(kernel_, each);
       row = row * length + Name{each};
       rows = rows * length;
     }
   }
   const Expr groups_of_groups =
-      floor_div(end_on_grid(kernel_, sweeps.grid) + (tiles_of_groups - 1), tiles_of_groups);
+      floor_div(end_of_loop(kernel_, sweeps.grid) + (tiles_of_groups - 1), tiles_of_groups);
   const Expr words_of_row = groups_of_groups * Expr(places_of_groups * published_words(operation));
   const std::string state = add_look_back_state(simplify_index(rows * words_of_row));
   code.published = access(state, {simplify_index(1 + row * words_of_row)});
