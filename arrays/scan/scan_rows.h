@@ -40,8 +40,8 @@ struct ScanRows {
 /// The kernel with all lengths of 64 bits.
 [[nodiscard]] loopy::Kernel with_long_lengths(loopy::Kernel kernel);
 
-/// The kernel that joins the values of a scan: of fields, each of which has an array `values` and
-/// an array `items`, and of `starts` if there are segments. Any thread may use it.
+/// The kernel that joins the values of a scan. Each field has an array `values` and an array
+/// `items`; with segments there is an array `starts`. Any thread may use it.
 class ScanCall {
  public:
   /// @param kernel         of the length `n`, along an axis also of `outer` and `inner`, as i32

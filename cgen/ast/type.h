@@ -183,8 +183,8 @@ inline const Type auto_type = Auto{};
 [[nodiscard]] Type vector_of(Type element, int lanes);
 [[nodiscard]] Type complex_of(Type element);
 [[nodiscard]] Type named(std::string name, std::vector<TemplateArgument> arguments = {});
-/// A texture, from which `fetch` reads at any position. OpenCL C has a sampler after it, of which
-/// the tree says nothing.
+/// A texture: `fetch` reads it at any position. OpenCL C passes a sampler with it, which the tree
+/// does not mention.
 /// @param texel  f32, i32, u8, f64, or vectors of 2 or 4 of these (of 2 f64)
 [[nodiscard]] Type texture_of(Type texel, int dimensions = 2);
 /// A surface, whose texels `read_texel` and `write_texel` reach by their index.

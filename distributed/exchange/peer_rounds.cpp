@@ -283,7 +283,7 @@ void PeerRounds::receive(runtime::StreamRef stream) {
   ++received_;
 }
 
-// Other hosts are often less than a microsecond behind, where sleeping takes longer.
+// Another host is often less than a microsecond late, and a sleep takes longer than that.
 template <class Condition>
 void PeerRounds::wait_until(const Condition& is_met) const {
   constexpr int looks = 2000;

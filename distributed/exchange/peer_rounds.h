@@ -217,7 +217,7 @@ class PeerRounds {
   std::exception_ptr failure_;
   std::atomic<bool> has_failed_ = false;
 
-  /// A wait for a partner, of which the watch has seen so many rounds sent.
+  /// How many rounds the watch has seen a partner send, and since when.
   struct Seen {
     std::optional<std::uint64_t> sent{};
     Clock::time_point since{};

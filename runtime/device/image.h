@@ -26,7 +26,7 @@ enum class TexelKind {
   f64,     ///< kept as pairs of i32, since no device has images of f64: 1 or 2 channels, unfiltered
 };
 
-/// Texels along each axis; an axis of 0 is none.
+/// Texels along each axis; the image lacks axes of length 0.
 struct ImageExtent {
   std::size_t width = 0;
   std::size_t height = 0;
@@ -44,7 +44,7 @@ struct ImageShape {
   [[nodiscard]] std::size_t texel_bytes() const noexcept;
   /// Of all texels, without gaps.
   [[nodiscard]] std::size_t size_bytes() const noexcept;
-  /// Texels along an axis, 1 along one that is none.
+  /// Texels along an axis; 1 along an axis that the image lacks.
   [[nodiscard]] std::size_t length(int axis) const noexcept;
 };
 
