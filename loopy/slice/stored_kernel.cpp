@@ -173,28 +173,16 @@ class RepetitionFinder {
   [[nodiscard]] std::optional<Candidate> usable(const Expr& value,
                                                 const std::vector<std::string>& sums) {
     Candidate result = candidate(value, sums);
-    if (result.inames.empty() || !has_own_bounds(kernel_, value) ||
+    result.value = most_shared_part(kernel_, value, result.inames);
+    if (result.inames.empty() || !has_own_bounds(kernel_, result.value) ||
         steps_of(result.inames) > most_stored_elements) {
       return std::nullopt;
     }
     const bool is_within_sum = !sums.empty();
-    return is_within_sum || repetition_of(result) >= 2 || places_of(result) >= 2
+    return is_within_sum || repetition_of(result) >= 2 ||
+                   EqualValues(kernel_, result.value, result.inames).places() >= 2
                ? std::optional(std::move(result))
                : std::nullopt;
-  }
-
-  [[nodiscard]] int places_of(const Candidate& value) const {
-    const EqualValues equal(kernel_, value.value, value.inames);
-    int places = 0;
-    for (const Instruction& each : kernel_.instructions) {
-      if (const Assignment* assignment = get_if<Assignment>(each)) {
-        static_cast<void>(equal.replaced(assignment->value, [&](const auto&) {
-          ++places;
-          return std::optional<Expr>(0);
-        }));
-      }
-    }
-    return places;
   }
 
   [[nodiscard]] std::optional<Candidate> weight_of(const Product& product,

@@ -210,4 +210,41 @@ Expr EqualValues::replaced(const Expr& expr, const Replace& replace) const {
   return map_children(outer, [&](const Expr& child) { return replaced(child, replace); });
 }
 
+int EqualValues::places() const {
+  int places = 0;
+  for (const Instruction& each : kernel_.instructions) {
+    if (const Assignment* assignment = get_if<Assignment>(each)) {
+      static_cast<void>(replaced(assignment->value, [&](const auto&) {
+        ++places;
+        return std::optional<Expr>(0);
+      }));
+    }
+  }
+  return places;
+}
+
+Expr most_shared_part(const Kernel& kernel, const Expr& value,
+                      const std::vector<std::string>& inames) {
+  const NameSet own = free_inames(kernel, value);
+  Expr best = value;
+  int most = EqualValues(kernel, value, inames).places();
+  const auto look_at = [&](const Expr& part, const auto& again) -> void {
+    if (free_inames(kernel, part) != own || reduction_inames(part).empty() ||
+        as_scan(part) != nullptr) {
+      return;
+    }
+    if (const int places = EqualValues(kernel, part, inames).places(); places > most) {
+      best = part;
+      most = places;
+    }
+    if (const Conditional* choice = get_if<Conditional>(part)) {
+      again(choice->condition, again);
+    } else if (!is<Logical>(part) && !is<Reduction>(part)) {
+      for_each_child(part, [&](const Expr& child) { again(child, again); });
+    }
+  };
+  look_at(value, look_at);
+  return best;
+}
+
 }  // namespace rtcg::loopy

@@ -31,6 +31,8 @@ class EqualValues {
 
   /// `expr` with all that is equal replaced. Of a product some factors may be equal to the value.
   [[nodiscard]] Expr replaced(const Expr& expr, const Replace& replace) const;
+  /// How often the statements of the kernel compute the value.
+  [[nodiscard]] int places() const;
 
  private:
   /// An expression with numbers for its inames.
@@ -53,5 +55,11 @@ class EqualValues {
   const Form form_;
   const std::uint64_t hash_;
 };
+
+/// The largest part of a value that the kernel computes in most places: a part with reductions that
+/// depends on the same inames, or the value itself. Parts that are computed under a condition only
+/// are left alone.
+[[nodiscard]] Expr most_shared_part(const Kernel& kernel, const Expr& value,
+                                    const std::vector<std::string>& inames);
 
 }  // namespace rtcg::loopy

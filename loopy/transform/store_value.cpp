@@ -151,7 +151,7 @@ class Storer {
              fmt::format("no statement of kernel '{}' computes a value of {} alone", kernel_.name,
                          fmt::join(inames_, ", ")));
     }
-    value_ = found->expr;
+    value_ = most_shared_part(kernel_, found->expr, inames_);
     check_bounds();
     replace(found->statement);
     Instruction store = store_statement();

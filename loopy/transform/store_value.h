@@ -19,7 +19,8 @@ namespace rtcg::loopy {
 ///            total[i] = sum(l, exp(s[i, l] - top[i]))
 ///
 /// The value is the largest expression that mentions these inames and no others, of the first
-/// statement that has one and does not store it itself; those with reductions come first. One with
+/// statement that has one and does not store it itself; those with reductions come first. If other
+/// places compute a part of it that has reductions, the value is that part. One with
 /// reductions is replaced wherever it occurs: inames may have other names, and terms and factors
 /// may come in another order. Others are replaced where they were found. Rules are expanded, and
 /// reductions get inames of their own.

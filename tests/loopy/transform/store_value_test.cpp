@@ -45,6 +45,23 @@ TEST(StoreValue, ComputesWhatStatementsRepeatOnce) {
   expect_same_results(attention(), kernel, {{"n", 5}});
 }
 
+// What is around the sum differs, or stands in a branch.
+TEST(StoreValue, TakesThePartThatStatementsShare) {
+  const Kernel described =
+      make_kernel("{[i, j, d, l, e, m, f]: 0 <= i < n and 0 <= j, l, m < n and 0 <= d, e, f < 4}",
+                  "count[i] = sum(j, 1.0 if sum(d, x[i, d]*y[j, d]) > 0.5 else 0.0)\n"
+                  "mean[i] = sum(l, 2.0*sum(e, y[l, e]*x[i, e]))\n"
+                  "size[i] = sum(m, abs(sum(f, x[i, f]*y[m, f])))",
+                  {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  const Kernel kernel = store_value(described, "s", {"i", "j"});
+  EXPECT_EQ(statements_of(kernel),
+            "s[i_s, j_s] = sum(d_s, x[i_s, d_s]*y[j_s, d_s])\n"
+            "count[i] = sum(j, if(s[i, j] > 0.5, 1.0, 0.0))\n"
+            "mean[i] = sum(l, 2.0*s[i, l])\n"
+            "size[i] = sum(m, abs(s[i, m]))\n");
+  expect_same_results(described, kernel, {{"n", 5}});
+}
+
 TEST(StoreValue, StaysInTheLoopsOfWhatItDependsOn) {
   const Kernel kernel = store_value(store_value(attention(), "s", {"i", "j"}), "w", {"i", "m"});
   EXPECT_EQ(statements_of(kernel),
