@@ -52,6 +52,8 @@ class OpenClBackend : public Backend, public ImageBackend {
 
   DeviceAddress allocate(std::size_t size_bytes, MemoryKind kind) override;
   void free(DeviceAddress address, MemoryKind kind) noexcept override;
+  /// Waits for this stream alone.
+  void free_on(Stream stream, DeviceAddress address) noexcept override;
   [[nodiscard]] MemoryInfo memory_info() const override;
   DeviceAddress device_address_of_host(void* pointer) override;
 
@@ -152,6 +154,8 @@ class OpenClBackend : public Backend, public ImageBackend {
   [[nodiscard]] bool is_in_host_memory(DeviceAddress address) const;
   /// Null where the driver refuses even once all work is done.
   [[nodiscard]] void* allocate_svm(cl_svm_mem_flags flags, std::size_t size_bytes);
+  /// Frees memory that no work uses.
+  void release(DeviceAddress address, MemoryKind kind) noexcept;
   /// 0 if there is not enough.
   [[nodiscard]] DeviceAddress try_allocate(std::size_t size_bytes, MemoryKind kind);
   void copy_bytes(cl_command_queue queue, DeviceAddress target, DeviceAddress source,

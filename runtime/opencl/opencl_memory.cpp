@@ -119,12 +119,20 @@ DeviceAddress OpenClBackend::allocate(std::size_t size_bytes, MemoryKind kind) {
 }
 
 void OpenClBackend::free(DeviceAddress address, MemoryKind kind) noexcept {
-  if (address == 0) {
-    return;
+  if (address != 0) {
+    finish_all();
+    release(address, kind);
   }
-  for (const HeldQueue& each : queues()) {
-    api_.clFinish(each.get());
+}
+
+void OpenClBackend::free_on(Stream stream, DeviceAddress address) noexcept {
+  if (address != 0) {
+    api_.clFinish(queue(stream));
+    release(address, MemoryKind::device);
   }
+}
+
+void OpenClBackend::release(DeviceAddress address, MemoryKind kind) noexcept {
   {
     const std::lock_guard lock(mutex_);
     const auto known = allocations_.find(address);

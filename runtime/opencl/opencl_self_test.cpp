@@ -157,14 +157,27 @@ constexpr std::string_view sums_text =
 }
 )";
 
+// A stream of the test's own: whoever compiles first may hold others back until he has compiled.
+struct SelfTestStream {
+  Backend& backend;
+  Backend::Stream handle = backend.create_stream({});
+
+  explicit SelfTestStream(Backend& of) : backend(of) {}
+  ~SelfTestStream() { backend.destroy_stream(handle); }
+  SelfTestStream(const SelfTestStream&) = delete;
+  SelfTestStream& operator=(const SelfTestStream&) = delete;
+};
+
 // Memory of the device for as long as the test runs.
 class SelfTestMemory {
  public:
-  SelfTestMemory(Backend& backend, const std::vector<float>& values)
-      : backend_(backend), address_(backend.allocate(size_bytes, MemoryKind::device)) {
+  SelfTestMemory(const SelfTestStream& stream, const std::vector<float>& values)
+      : backend_(stream.backend),
+        stream_(stream.handle),
+        address_(backend_.allocate(size_bytes, MemoryKind::device)) {
     set(values);
   }
-  ~SelfTestMemory() { backend_.free(address_, MemoryKind::device); }
+  ~SelfTestMemory() { backend_.free_on(stream_, address_); }
   SelfTestMemory(const SelfTestMemory&) = delete;
   SelfTestMemory& operator=(const SelfTestMemory&) = delete;
 
@@ -190,11 +203,12 @@ class SelfTestMemory {
     region.source = source;
     region.target = target;
     region.row_bytes = size_bytes;
-    backend_.copy(nullptr, region);
-    backend_.synchronize(nullptr);
+    backend_.copy(stream_, region);
+    backend_.synchronize(stream_);
   }
 
   Backend& backend_;
+  Backend::Stream stream_;
   DeviceAddress address_;
 };
 
@@ -259,9 +273,10 @@ bool are_tiles_right(Backend& backend, const std::vector<std::string>& flags,
   const LoadedSelfTest loaded{backend, load_self_test(backend, tiles_text, flags, compile)};
   const std::vector<float> left = whole_numbers(7, 13);
   const std::vector<float> right = whole_numbers(5, 11);
-  const SelfTestMemory a(backend, left);
-  const SelfTestMemory b(backend, right);
-  const SelfTestMemory c(backend, std::vector<float>(order * order, -1.0F));
+  const SelfTestStream stream(backend);
+  const SelfTestMemory a(stream, left);
+  const SelfTestMemory b(stream, right);
+  const SelfTestMemory c(stream, std::vector<float>(order * order, -1.0F));
   DeviceAddress addresses[] = {a.address(), b.address(), c.address()};
   void* const values[] = {&addresses[0], &addresses[1], &addresses[2]};
   constexpr std::size_t sizes_bytes[] = {sizeof(DeviceAddress), sizeof(DeviceAddress),
@@ -272,7 +287,7 @@ bool are_tiles_right(Backend& backend, const std::vector<std::string>& flags,
   const Backend::Kernel kernel = backend.find_kernel(loaded.program, "pipelined_tiles");
   for (int i = 0; i < repetitions; ++i) {
     c.set(std::vector<float>(order * order, -1.0F));
-    backend.launch(nullptr, kernel, shape, {values, sizes_bytes});
+    backend.launch(stream.handle, kernel, shape, {values, sizes_bytes});
     if (!is_product(left, right, c.values())) {
       return false;
     }
@@ -285,9 +300,10 @@ bool are_sums_right(Backend& backend, const std::vector<std::string>& flags,
   const LoadedSelfTest loaded{backend, load_self_test(backend, sums_text, flags, compile)};
   const std::vector<float> terms = whole_numbers(7, 13);
   const std::vector<float> nothing(order * order, 0.5F);
-  const SelfTestMemory a(backend, terms);
-  const SelfTestMemory b(backend, nothing);
-  const SelfTestMemory c(backend, nothing);
+  const SelfTestStream stream(backend);
+  const SelfTestMemory a(stream, terms);
+  const SelfTestMemory b(stream, nothing);
+  const SelfTestMemory c(stream, nothing);
   DeviceAddress addresses[] = {a.address(), b.address(), c.address()};
   int count = static_cast<int>(order);
   void* const values[] = {&addresses[0], &addresses[1], &addresses[2], &count};
@@ -295,7 +311,7 @@ bool are_sums_right(Backend& backend, const std::vector<std::string>& flags,
                                          sizeof(DeviceAddress), sizeof(int)};
   LaunchShape shape;
   shape.block = {6, 1, 1};
-  backend.launch(nullptr, backend.find_kernel(loaded.program, "sums_in_loops"), shape,
+  backend.launch(stream.handle, backend.find_kernel(loaded.program, "sums_in_loops"), shape,
                  {values, sizes_bytes});
   return are_sums_of_six(terms, b.values()) && are_sums_of_six(terms, c.values());
 }

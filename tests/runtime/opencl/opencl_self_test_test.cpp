@@ -30,6 +30,23 @@ TEST_F(OpenClSelfTest, IsRightOnTheDeviceThatTestsRunOn) {
   EXPECT_EQ(trial.result, CompilerJudge::Trial::Result::right) << trial.what;
 }
 
+// Whoever compiles for the first time on a machine runs it, with streams in any state.
+TEST_F(OpenClSelfTest, WaitsForNoOtherStream) {
+  Compiler& compiler = device().backend().compiler();
+  ASSERT_FALSE(Program::compile(device(), "kernel void k(global int* x) { *x = 1; }\n")
+                   .kernel("k")
+                   .name()
+                   .empty());
+  const Stream other(device());
+  Gate gate(device());
+  gate.hold(device(), other);
+  gate.hold(device(), device().default_stream());
+  const CompilerJudge::Trial trial = opencl::run_self_test(
+      device().backend(), {}, [&](const CompileRequest& test) { return compiler.compile(test); });
+  EXPECT_EQ(trial.result, CompilerJudge::Trial::Result::right) << trial.what;
+  EXPECT_FALSE(other.is_done());
+}
+
 TEST_F(OpenClSelfTest, SeesThatPocl3PutsABarrierIntoABranch) {
   if (device().info().target.find("PoCL 3.1") == std::string::npos) {
     GTEST_SKIP() << "'" << device().info().target << "' is not PoCL 3.1";
