@@ -90,6 +90,31 @@ def attention(n):
     return lambda: F.scaled_dot_product_attention(q, k, v)
 
 
+def head_weights(n):
+    q, k = rand(n["n"], n["nh"], n["nd"]), rand(n["n"], n["nh"], n["nd"])
+    return lambda: torch.softmax(0.1 * torch.einsum("ihe,jhe->hij", q, k), -1)
+
+
+def contrastive_sums(n):
+    x, y = rand(n["n"], n["nd"]), rand(n["m"], n["nd"])
+
+    def run():
+        scores = 0.1 * (x @ y.T)
+        return scores.logsumexp(1), scores.logsumexp(0)
+
+    return run
+
+
+def soft_k_means(n):
+    x, centre = rand(n["n"], n["nd"]), rand(n["nc"], n["nd"])
+
+    def run():
+        weights = torch.softmax(-torch.cdist(x, centre).square(), 1)
+        return weights.T @ x / weights.sum(0)[:, None]
+
+    return run
+
+
 def batch_norm(n):
     x = rand(n["nb"], n["nc"], n["np"])
     return lambda: F.batch_norm(x, None, None, training=True)
@@ -229,6 +254,10 @@ PEERS = {
     "layer_norm": of_rows(lambda x: F.layer_norm(x, x.shape[1:])),
     "rms_norm": of_rows(lambda x: F.rms_norm(x, x.shape[1:])),
     "cross_entropy": cross_entropy,
+    "head_weights": head_weights,
+    "soft_k_means": soft_k_means,
+    "contrastive_sums": contrastive_sums,
+    "product_variance": product("n", "l", "m", lambda a, b: torch.var_mean(a @ b, 1, correction=0)),
     "batch_norm": batch_norm,
     "attention": attention,
     "conv_1x1": lambda n: convolution(1)(n),

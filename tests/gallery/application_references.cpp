@@ -280,6 +280,37 @@ void prepare_k_means_update(Numbers& x) {
   }
 }
 
+void soft_k_means(Numbers& x) {
+  Grid& points = x["x"];
+  Grid& centre = x["centre"];
+  const Int nc = x.size("nc");
+  fill(x["weight"], 0);
+  fill(x["mean"], 0);
+  for (Int i = 0; i < x.size("n"); ++i) {
+    double near = std::numeric_limits<double>::infinity();
+    for (Int c = 0; c < nc; ++c) {
+      near = std::min(near, square_distance(points, i, centre, c));
+    }
+    const auto closeness = [&](Int c) {
+      return std::exp(x.real("beta") * (near - square_distance(points, i, centre, c)));
+    };
+    double total = 0;
+    for (Int c = 0; c < nc; ++c) {
+      total += closeness(c);
+    }
+    x["near"](i) = near;
+    x["total"](i) = total;
+    for (Int c = 0; c < nc; ++c) {
+      x["weight"](c) += closeness(c) / total;
+      for (Int d = 0; d < x.size("nd"); ++d) {
+        x["mean"](c, d) += closeness(c) / total * points(i, d);
+      }
+    }
+  }
+  for_each_point({nc, x.size("nd")},
+                 [&](const auto& at) { x["mean"].at(at) /= x["weight"](at[0]); });
+}
+
 void distances(Numbers& x) {
   for_each_point(x["out"].lengths, [&](const auto& at) {
     x["out"].at(at) = square_distance(x["x"], at[0], x["y"], at[1]);
@@ -509,6 +540,7 @@ Entries application_entries() {
       {"lennard_jones", {lennard_jones, prepare_lennard_jones, 1e-3}},
       {"k_means_assign", {k_means_assign}},
       {"k_means_update", {k_means_update, prepare_k_means_update}},
+      {"soft_k_means", {soft_k_means}},
       {"nearest_neighbour", {nearest_neighbour}},
       {"distances", {distances}},
       {"rbf_product", {rbf_product}},

@@ -52,6 +52,14 @@ void cross_entropy(Numbers& x) {
   }
 }
 
+double log_sum_exp_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double each : values) {
+    sum += std::exp(each);
+  }
+  return std::log(sum);
+}
+
 struct Moments {
   double mean = 0;
   double variance = 0;
@@ -148,6 +156,24 @@ void scores(Numbers& x) {
   });
 }
 
+void head_weights(Numbers& x) {
+  const Int n = x.size("n");
+  for_each_point({x.size("nh"), n}, [&](const auto& at) {
+    std::vector<double> scores;
+    for (Int j = 0; j < n; ++j) {
+      double sum = 0;
+      for (Int e = 0; e < x.size("nd"); ++e) {
+        sum += x["q"](at[1], at[0], e) * x["k"](j, at[0], e);
+      }
+      scores.push_back(x.real("scale") * sum);
+    }
+    const double all = log_sum_exp_of(scores);
+    for (Int j = 0; j < n; ++j) {
+      x["w"](at[0], at[1], j) = std::exp(scores[static_cast<std::size_t>(j)] - all);
+    }
+  });
+}
+
 // ---- products ----------------------------------------------------------------------------------
 
 template <class Left, class Right>
@@ -164,6 +190,51 @@ void product(Numbers& x) {
   multiply(
       x["C"], x.size("l"), [&](Int i, Int k) { return x["A"](i, k); },
       [&](Int k, Int j) { return x["B"](k, j); });
+}
+
+/// Rows of a product.
+std::vector<std::vector<double>> product_rows(Grid& a, Grid& b) {
+  Grid c{{a.lengths[0], b.lengths[1]}, {}};
+  c.values.resize(static_cast<std::size_t>(a.lengths[0] * b.lengths[1]));
+  multiply(
+      c, a.lengths[1], [&](Int i, Int k) { return a(i, k); },
+      [&](Int k, Int j) { return b(k, j); });
+  std::vector<std::vector<double>> rows;
+  for (auto row = c.values.begin(); row != c.values.end(); row += b.lengths[1]) {
+    rows.emplace_back(row, row + b.lengths[1]);
+  }
+  return rows;
+}
+
+void product_variance(Numbers& x) {
+  const auto rows = product_rows(x["A"], x["B"]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Moments moments = moments_of(rows[i]);
+    x["mean"](i) = moments.mean;
+    x["variance"](i) = moments.variance;
+  }
+}
+
+void contrastive_sums(Numbers& x) {
+  const Int n = x.size("n");
+  const Int m = x.size("m");
+  std::vector<std::vector<double>> rows(static_cast<std::size_t>(n));
+  std::vector<std::vector<double>> columns(static_cast<std::size_t>(m));
+  for_each_point({n, m, x.size("nd")}, [&](const auto& at) {
+    auto& row = rows[static_cast<std::size_t>(at[0])];
+    row.resize(static_cast<std::size_t>(m));
+    row[static_cast<std::size_t>(at[1])] +=
+        x.real("scale") * x["x"](at[0], at[2]) * x["y"](at[1], at[2]);
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    x["rows"](i) = log_sum_exp_of(rows[i]);
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      columns[j].push_back(rows[i][j]);
+    }
+  }
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    x["columns"](j) = log_sum_exp_of(columns[j]);
+  }
 }
 
 void product_atb(Numbers& x) {
@@ -531,9 +602,12 @@ Entries other_entries() {
       {"attention_f16", {attention}},
       {"attention_online", {attention}},
       {"scores", {scores}},
+      {"head_weights", {head_weights}},
       {"product", {product}},
       {"product_f16", {product}},
       {"product_i8", {product}},
+      {"product_variance", {product_variance}},
+      {"contrastive_sums", {contrastive_sums}},
       {"product_atb", {product_atb}},
       {"product_abt", {product_abt}},
       {"tall_gram", {tall_gram}},
