@@ -10,12 +10,13 @@ std::string_view host_image_header() {
 /* Texels, and how they are fetched. The numbers are those of rtcg's enumerations. */
 typedef struct rtcg_image {
   unsigned char *texels;
-  long long extent[3]; /* 1 along axes that the image does not have */
+  long long extent[3]; /* then layers; 1 along axes that the image does not have */
   long long row_bytes, plane_bytes;
   int kind;     /* f32, f16, i32, u8, unorm8, f64 */
   int channels; /* 1, 2, 4 */
   int address;  /* clamp, border, wrap, mirror */
   int is_linear, is_normalised;
+  int levels, has_linear_levels; /* each level after the one before */
 } rtcg_image;
 typedef const rtcg_image *rtcg_texture;
 typedef const rtcg_image *rtcg_surface;
@@ -164,6 +165,63 @@ RTCG_FETCH(rtcg_fetch_u8, unsigned char)
 RTCG_FETCH(rtcg_fetch_f64, double)
 #undef RTCG_FETCH
 
+/* One layer, as an image of its own; the nearest one of those that there are. */
+static inline rtcg_image rtcg_layer(rtcg_texture t, int axes, int layer) {
+  rtcg_image one = *t;
+  const long long most = one.extent[axes] - 1;
+  const long long at = layer < 0 ? 0 : (layer > most ? most : layer);
+  one.texels += at * (axes == 1 ? one.row_bytes : one.plane_bytes);
+  one.extent[axes] = 1;
+  return one;
+}
+
+/* One level of a mipmap, as an image of its own. */
+static inline rtcg_image rtcg_level(rtcg_texture t, int level) {
+  const long long texel_bytes = t->row_bytes / t->extent[0];
+  rtcg_image one = *t;
+  for (; level > 0; --level) {
+    one.texels += one.extent[2] * one.plane_bytes;
+    for (int axis = 0; axis < 3; ++axis)
+      one.extent[axis] = one.extent[axis] > 1 ? one.extent[axis] / 2 : 1;
+    one.row_bytes = one.extent[0] * texel_bytes;
+    one.plane_bytes = one.extent[1] * one.row_bytes;
+  }
+  return one;
+}
+
+/* A level in 1/256, within those that there are. */
+static inline int rtcg_level_number(rtcg_texture t, float level) {
+  const long long fixed = rtcg_floor((double)level * 256);
+  const long long most = 256 * ((long long)t->levels - 1);
+  return (int)(fixed < 0 ? 0 : (fixed > most ? most : fixed));
+}
+
+static inline void rtcg_fetch_f32_lod(rtcg_texture t, int axes, float x, float y, float z,
+                                      float level, int lanes, float *out) {
+  const int at = rtcg_level_number(t, level);
+  const int weight = t->has_linear_levels ? at & 255 : 0;
+  const rtcg_image near = rtcg_level(t, t->has_linear_levels ? at >> 8 : (at + 128) >> 8);
+  rtcg_fetch_f32(&near, axes, x, y, z, lanes, out);
+  if (weight != 0) {
+    const rtcg_image far = rtcg_level(t, (at >> 8) + 1);
+    float other[4];
+    rtcg_fetch_f32(&far, axes, x, y, z, lanes, other);
+    for (int lane = 0; lane < lanes; ++lane)
+      out[lane] += (float)weight * (1 / 256.0f) * (other[lane] - out[lane]);
+  }
+}
+
+#define RTCG_FETCH(NAME, FETCH, TYPE)                                                             \
+  static inline void NAME(rtcg_texture t, int axes, float x, float y, float z, float level,      \
+                          int lanes, TYPE *out) {                                                \
+    const rtcg_image near = rtcg_level(t, (rtcg_level_number(t, level) + 128) >> 8);             \
+    FETCH(&near, axes, x, y, z, lanes, out);                                                     \
+  }
+RTCG_FETCH(rtcg_fetch_i32_lod, rtcg_fetch_i32, int)
+RTCG_FETCH(rtcg_fetch_u8_lod, rtcg_fetch_u8, unsigned char)
+RTCG_FETCH(rtcg_fetch_f64_lod, rtcg_fetch_f64, double)
+#undef RTCG_FETCH
+
 /* The bytes of a texel of a surface; 0 outside. */
 static inline unsigned char *rtcg_surface_texel(rtcg_surface s, int x, int y, int z,
                                                 int texel_bytes) {
@@ -172,7 +230,8 @@ static inline unsigned char *rtcg_surface_texel(rtcg_surface s, int x, int y, in
   return (unsigned char *)rtcg_address(s, x, y, z, texel_bytes);
 }
 
-/* For one type of texels: rtcg_tex1d_f32(t, x), rtcg_tex2d_f32(t, x, y), rtcg_tex3d_f32. */
+/* For one type of texels: rtcg_tex1d_f32(t, x), rtcg_tex2d_f32(t, x, y), rtcg_tex3d_f32; of layers
+   rtcg_tex2d_layered_f32(t, x, y, layer), of mipmaps rtcg_tex2d_lod_f32(t, x, y, level). */
 #define RTCG_TEXTURE(SUFFIX, TYPE, SCALAR, FETCH, LANES)                                          \
   static inline TYPE rtcg_tex1d_##SUFFIX(rtcg_texture t, float x) {                              \
     TYPE value;                                                                                  \
@@ -192,6 +251,45 @@ static inline unsigned char *rtcg_surface_texel(rtcg_surface s, int x, int y, in
     TYPE value;                                                                                  \
     SCALAR lanes[LANES];                                                                         \
     FETCH(t, 3, x, y, z, LANES, lanes);                                                          \
+    __builtin_memcpy(&value, lanes, sizeof(value));                                              \
+    return value;                                                                                \
+  }                                                                                              \
+  static inline TYPE rtcg_tex1d_layered_##SUFFIX(rtcg_texture t, float x, int layer) {           \
+    TYPE value;                                                                                  \
+    SCALAR lanes[LANES];                                                                         \
+    const rtcg_image one = rtcg_layer(t, 1, layer);                                              \
+    FETCH(&one, 1, x, 0, 0, LANES, lanes);                                                       \
+    __builtin_memcpy(&value, lanes, sizeof(value));                                              \
+    return value;                                                                                \
+  }                                                                                              \
+  static inline TYPE rtcg_tex2d_layered_##SUFFIX(rtcg_texture t, float x, float y, int layer) {  \
+    TYPE value;                                                                                  \
+    SCALAR lanes[LANES];                                                                         \
+    const rtcg_image one = rtcg_layer(t, 2, layer);                                              \
+    FETCH(&one, 2, x, y, 0, LANES, lanes);                                                       \
+    __builtin_memcpy(&value, lanes, sizeof(value));                                              \
+    return value;                                                                                \
+  }                                                                                              \
+  static inline TYPE rtcg_tex1d_lod_##SUFFIX(rtcg_texture t, float x, float level) {             \
+    TYPE value;                                                                                  \
+    SCALAR lanes[LANES];                                                                         \
+    FETCH##_lod(t, 1, x, 0, 0, level, LANES, lanes);                                             \
+    __builtin_memcpy(&value, lanes, sizeof(value));                                              \
+    return value;                                                                                \
+  }                                                                                              \
+  static inline TYPE rtcg_tex2d_lod_##SUFFIX(rtcg_texture t, float x, float y,                   \
+                                            float level) {                                       \
+    TYPE value;                                                                                  \
+    SCALAR lanes[LANES];                                                                         \
+    FETCH##_lod(t, 2, x, y, 0, level, LANES, lanes);                                             \
+    __builtin_memcpy(&value, lanes, sizeof(value));                                              \
+    return value;                                                                                \
+  }                                                                                              \
+  static inline TYPE rtcg_tex3d_lod_##SUFFIX(rtcg_texture t, float x, float y, float z,          \
+                                            float level) {                                       \
+    TYPE value;                                                                                  \
+    SCALAR lanes[LANES];                                                                         \
+    FETCH##_lod(t, 3, x, y, z, level, LANES, lanes);                                             \
     __builtin_memcpy(&value, lanes, sizeof(value));                                              \
     return value;                                                                                \
   }
@@ -220,6 +318,21 @@ static inline unsigned char *rtcg_surface_texel(rtcg_surface s, int x, int y, in
   }                                                                                              \
   static inline void rtcg_surf1d_write_##SUFFIX(rtcg_surface s, TYPE value, int x) {             \
     rtcg_surf3d_write_##SUFFIX(s, value, x, 0, 0);                                               \
+  }                                                                                              \
+  static inline TYPE rtcg_surf2d_layered_read_##SUFFIX(rtcg_surface s, int x, int y,             \
+                                                       int layer) {                              \
+    return rtcg_surf3d_read_##SUFFIX(s, x, y, layer);                                            \
+  }                                                                                              \
+  static inline TYPE rtcg_surf1d_layered_read_##SUFFIX(rtcg_surface s, int x, int layer) {       \
+    return rtcg_surf3d_read_##SUFFIX(s, x, layer, 0);                                            \
+  }                                                                                              \
+  static inline void rtcg_surf2d_layered_write_##SUFFIX(rtcg_surface s, TYPE value, int x, int y,\
+                                                        int layer) {                             \
+    rtcg_surf3d_write_##SUFFIX(s, value, x, y, layer);                                           \
+  }                                                                                              \
+  static inline void rtcg_surf1d_layered_write_##SUFFIX(rtcg_surface s, TYPE value, int x,       \
+                                                        int layer) {                             \
+    rtcg_surf3d_write_##SUFFIX(s, value, x, layer, 0);                                           \
   }
 
 RTCG_TEXTURE(f32, float, float, rtcg_fetch_f32, 1)

@@ -42,11 +42,26 @@ CUaddress_mode mode_of(AddressMode mode) {
   return CU_TR_ADDRESS_MODE_CLAMP;
 }
 
-CUDA_RESOURCE_DESC resource_of(ImageBackend::Image image) {
+CUmipmappedArray mipmap_of(ImageBackend::Image image) {
+  return static_cast<CUmipmappedArray>(image);
+}
+
+CUDA_RESOURCE_DESC resource_of(CUarray array) {
   CUDA_RESOURCE_DESC resource = {};
   resource.resType = CU_RESOURCE_TYPE_ARRAY;
-  resource.res.array.hArray = array_of(image);
+  resource.res.array.hArray = array;
   return resource;
+}
+
+CUarray level_of(const DriverApi& driver, ImageBackend::Image image, const ImageShape& shape,
+                 int level) {
+  if (shape.levels == 1) {
+    return array_of(image);
+  }
+  CUarray array = nullptr;
+  driver.cuMipmappedArrayGetLevel.must("find a level of an image", &array, mipmap_of(image),
+                                       static_cast<unsigned int>(level));
+  return array;
 }
 
 }  // namespace
@@ -61,26 +76,43 @@ ImageBackend::Image CudaBackend::create_image(const ImageShape& shape) {
   CUDA_ARRAY3D_DESCRIPTOR about = {};
   about.Width = shape.extent.width;
   about.Height = shape.extent.height;
-  about.Depth = shape.extent.depth;
+  about.Depth = shape.layers == 0 ? shape.extent.depth : shape.layers;
   about.Format = format_of(shape.kind);
   about.NumChannels =
       static_cast<unsigned int>(shape.kind == TexelKind::f64 ? 2 * shape.channels : shape.channels);
-  about.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+  about.Flags = CUDA_ARRAY3D_SURFACE_LDST | (shape.layers == 0 ? 0U : CUDA_ARRAY3D_LAYERED);
+  if (shape.levels > 1) {
+    CUmipmappedArray mipmap = nullptr;
+    driver_.cuMipmappedArrayCreate.must("make an image", &mipmap, &about,
+                                        static_cast<unsigned int>(shape.levels));
+    return mipmap;
+  }
   CUarray array = nullptr;
   driver_.cuArray3DCreate.must("make an image", &array, &about);
   return array;
 }
 
-void CudaBackend::destroy_image(Image image) noexcept {
+void CudaBackend::destroy_image(Image image, const ImageShape& shape) noexcept {
   const detail::DeviceCall waits;
   ignoring_errors(*this, [&] {
     captures_.without_captures([&] { driver_.cuCtxSynchronize.quietly(); });
-    driver_.cuArrayDestroy.quietly(array_of(image));
+    if (shape.levels > 1) {
+      driver_.cuMipmappedArrayDestroy.quietly(mipmap_of(image));
+    } else {
+      driver_.cuArrayDestroy.quietly(array_of(image));
+    }
   });
 }
 
-void CudaBackend::copy_image(Stream stream, const Copy& copy) {
+void CudaBackend::copy_image(Stream stream, const Copy& given) {
   const CurrentContext current(*this);
+  Copy copy = given;
+  if (copy.shape.layers != 0 && copy.shape.dimensions() == 1) {  // layers are planes of one row
+    copy.origin = {copy.origin[0], 0, copy.origin[1]};
+    copy.extent = {copy.extent[0], 1, copy.extent[1]};
+    copy.memory.plane_pitch_bytes = copy.memory.row_pitch_bytes;
+  }
+  CUarray const array = level_of(driver_, copy.image, copy.shape, copy.level);
   const bool is_on_host = copy.memory.side == CopyRegion::Side::host;
   const CUmemorytype type = is_on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   void* const pointer = reinterpret_cast<void*>(static_cast<std::uintptr_t>(copy.memory.address));
@@ -99,13 +131,13 @@ void CudaBackend::copy_image(Stream stream, const Copy& copy) {
       part.srcPitch = copy.memory.row_pitch_bytes;
       part.srcHeight = rows;
       part.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-      part.dstArray = array_of(copy.image);
+      part.dstArray = array;
       part.dstXInBytes = copy.origin[0] * texel_bytes;
       part.dstY = copy.origin[1];
       part.dstZ = copy.origin[2] + plane;
     } else {
       part.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-      part.srcArray = array_of(copy.image);
+      part.srcArray = array;
       part.srcXInBytes = copy.origin[0] * texel_bytes;
       part.srcY = copy.origin[1];
       part.srcZ = copy.origin[2] + plane;
@@ -125,13 +157,24 @@ void CudaBackend::copy_image(Stream stream, const Copy& copy) {
 ImageBackend::Access CudaBackend::create_texture(Image image, const ImageShape& shape,
                                                  const TextureOptions& options) {
   const CurrentContext current(*this);
-  const CUDA_RESOURCE_DESC resource = resource_of(image);
+  CUDA_RESOURCE_DESC resource = {};
+  if (shape.levels > 1) {
+    resource.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    resource.res.mipmap.hMipmappedArray = mipmap_of(image);
+  } else {
+    resource = resource_of(array_of(image));
+  }
   CUDA_TEXTURE_DESC about = {};
   // clamped along axes that are none: those with a border halve what is next to it
   std::fill(std::begin(about.addressMode), std::end(about.addressMode), CU_TR_ADDRESS_MODE_CLAMP);
   std::fill_n(about.addressMode, shape.dimensions(), mode_of(options.address));
   about.filterMode =
       options.filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
+  if (shape.levels > 1) {
+    about.mipmapFilterMode = options.level_filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR
+                                                                        : CU_TR_FILTER_MODE_POINT;
+    about.maxMipmapLevelClamp = static_cast<float>(shape.levels - 1);
+  }
   const bool is_integer =
       shape.kind == TexelKind::i32 || shape.kind == TexelKind::u8 || shape.kind == TexelKind::f64;
   about.flags = (options.is_normalised ? CU_TRSF_NORMALIZED_COORDINATES : 0U) |
@@ -148,9 +191,9 @@ void CudaBackend::destroy_texture(Access texture) noexcept {
   });
 }
 
-ImageBackend::Access CudaBackend::create_surface(Image image, const ImageShape& /*shape*/) {
+ImageBackend::Access CudaBackend::create_surface(Image image, const ImageShape& shape, int level) {
   const CurrentContext current(*this);
-  const CUDA_RESOURCE_DESC resource = resource_of(image);
+  const CUDA_RESOURCE_DESC resource = resource_of(level_of(driver_, image, shape, level));
   CUsurfObject surface = 0;
   driver_.cuSurfObjectCreate.must("make a surface", &surface, &resource);
   return surface;

@@ -153,6 +153,9 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuMemsetD2D32Async, 3020)                          \
   X(cuArray3DCreate, 3020)                             \
   X(cuArrayDestroy, 2000)                              \
+  X(cuMipmappedArrayCreate, 5000)                      \
+  X(cuMipmappedArrayDestroy, 5000)                     \
+  X(cuMipmappedArrayGetLevel, 5000)                    \
   X(cuTexObjectCreate, 5000)                           \
   X(cuTexObjectDestroy, 5000)                          \
   X(cuSurfObjectCreate, 5000)                          \
@@ -176,6 +179,7 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuFuncGetParamInfo, 12040)                         \
   X(cuLaunchKernel, 4000)                              \
   X(cuLaunchCooperativeKernel, 9000)                   \
+  X(cuLaunchKernelEx, 11060)                           \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
   X(cuOccupancyMaxPotentialBlockSize, 6050)            \
   X(cuLaunchHostFunc, 10000)                           \

@@ -1,6 +1,7 @@
 #include "rtcg/runtime/device/image.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,8 +17,10 @@ std::string words(const ImageShape& shape) {
   for (const std::size_t length : {shape.extent.height, shape.extent.depth}) {
     extent += length == 0 ? "" : " x " + std::to_string(length);
   }
-  return fmt::format("an image of {} texels of {} channels of {}", extent, shape.channels,
-                     name(shape.kind));
+  const std::string layers = shape.layers == 0 ? "" : fmt::format(" in {} layers", shape.layers);
+  const std::string levels = shape.levels == 1 ? "" : fmt::format(" with {} levels", shape.levels);
+  return fmt::format("an image of {} texels of {} channels of {}{}{}", extent, shape.channels,
+                     name(shape.kind), layers, levels);
 }
 
 void check_shape(const ImageShape& shape) {
@@ -33,6 +36,15 @@ void check_shape(const ImageShape& shape) {
   }
   if (shape.extent.width == 0 || (shape.extent.depth != 0 && shape.extent.height == 0)) {
     refuse("it has a width; with a depth, it has a height");
+  }
+  if (shape.layers != 0 && shape.extent.depth != 0) {
+    refuse("images of layers have 1 or 2 axes");
+  }
+  if (shape.layers != 0 && shape.levels != 1) {
+    refuse("it has layers or levels, not both: make an image for each layer");
+  }
+  if (shape.levels < 1 || shape.levels > shape.most_levels()) {
+    refuse("it has 1 level at least, and no more than until each axis has one texel");
   }
   std::size_t bytes = shape.texel_bytes();
   for (int axis = 0; axis < 3; ++axis) {
@@ -67,7 +79,21 @@ std::size_t ImageShape::texel_bytes() const noexcept {
 
 std::size_t ImageShape::length(int axis) const noexcept {
   const std::array<std::size_t, 3> lengths = {extent.width, extent.height, extent.depth};
-  return std::max<std::size_t>(lengths[static_cast<std::size_t>(axis)], 1);
+  return std::max<std::size_t>(
+      axis == dimensions() ? layers : lengths[static_cast<std::size_t>(axis)], 1);
+}
+
+ImageShape ImageShape::level(int level) const noexcept {
+  ImageShape shape = *this;
+  shape.levels = 1;
+  for (std::size_t* length : {&shape.extent.width, &shape.extent.height, &shape.extent.depth}) {
+    *length = *length == 0 ? 0 : std::max<std::size_t>(*length >> level, 1);
+  }
+  return shape;
+}
+
+int ImageShape::most_levels() const noexcept {
+  return static_cast<int>(std::bit_width(std::max({extent.width, extent.height, extent.depth})));
 }
 
 std::size_t ImageShape::size_bytes() const noexcept {
@@ -87,7 +113,7 @@ struct ImageArray::State {
         handle(backend.create_image(given)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { backend.destroy_image(handle); }
+  ~State() { backend.destroy_image(handle, shape); }
 };
 
 ImageArray::ImageArray(Device device, const ImageShape& shape)
@@ -127,10 +153,16 @@ Texture::Texture(const ImageArray& image, const TextureOptions& options) {
                        "a texture that wraps or mirrors takes normalised coordinates: set "
                        "is_normalised, and divide coordinates by the lengths of the axes");
   }
+  if (image.shape().levels > 1 && !options.is_normalised) {
+    throw InvalidInput("runtime.texture.needs_normalised",
+                       "levels of a mipmap differ in length, so its texture takes normalised "
+                       "coordinates: set is_normalised, and divide coordinates by the lengths");
+  }
   const TexelKind kind = image.shape().kind;
   const bool is_real =
       kind == TexelKind::f32 || kind == TexelKind::f16 || kind == TexelKind::unorm8;
-  if (options.filter == FilterMode::linear && !is_real) {
+  if ((options.filter == FilterMode::linear || options.level_filter == FilterMode::linear) &&
+      !is_real) {
     throw InvalidInput("runtime.texture.unfiltered",
                        fmt::format("a texture of {} is not filtered: fetch points, or make an "
                                    "image of f32, f16 or unorm8",
@@ -155,14 +187,28 @@ struct Surface::State {
   std::shared_ptr<const ImageArray::State> image;
   ImageBackend::Access handle;
 
-  explicit State(std::shared_ptr<const ImageArray::State> of)
-      : image(std::move(of)), handle(image->backend.create_surface(image->handle, image->shape)) {}
+  State(std::shared_ptr<const ImageArray::State> of, int level)
+      : image(std::move(of)),
+        handle(image->backend.create_surface(image->handle, image->shape, level)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { image->backend.destroy_surface(handle); }
 };
 
-Surface::Surface(const ImageArray& image) {
+namespace {
+
+void check_level(const ImageShape& shape, int level) {
+  if (level < 0 || level >= shape.levels) {
+    throw InvalidInput(
+        "runtime.image.out_of_range",
+        fmt::format("level {} is not within {}: levels count from 0", level, words(shape)));
+  }
+}
+
+}  // namespace
+
+Surface::Surface(const ImageArray& image, int level) {
+  check_level(image.shape(), level);
   const TexelKind kind = image.shape().kind;
   if (kind != TexelKind::f32 && kind != TexelKind::i32 && kind != TexelKind::u8) {
     throw InvalidInput("runtime.surface.kind",
@@ -170,7 +216,7 @@ Surface::Surface(const ImageArray& image) {
                                    "in fetches only; make one of f32, i32 or u8",
                                    name(kind)));
   }
-  state_ = std::make_shared<const State>(image.state());
+  state_ = std::make_shared<const State>(image.state(), level);
 }
 
 Device Surface::device() const noexcept {
@@ -213,7 +259,9 @@ void copy_image(StreamRef stream, const RectEnd& memory, const ImageArray& image
   copy.image = image.native_handle();
   copy.shape = image.shape();
   copy.origin = window.origin;
-  copy.extent = extent_of(image.shape(), window);
+  copy.level = window.level;
+  check_level(image.shape(), window.level);
+  copy.extent = extent_of(image.shape().level(window.level), window);
   copy.is_to_image = is_to_image;
   copy.memory = detail::checked_end(
       memory, {copy.extent[0] * copy.shape.texel_bytes(), copy.extent[1], copy.extent[2]});

@@ -31,21 +31,33 @@ struct ImageExtent {
   std::size_t width = 0;
   std::size_t height = 0;
   std::size_t depth = 0;
+  friend bool operator==(const ImageExtent&, const ImageExtent&) = default;
 };
 
 struct ImageShape {
   TexelKind kind = TexelKind::f32;
   int channels = 1;  ///< 1, 2 or 4
   ImageExtent extent;
+  /// Images of one extent, of 1 or 2 axes, that a fetch chooses by number and never mixes; 0: the
+  /// image has no layers. They are an axis of copies, after those of the extent.
+  std::size_t layers = 0;
+  /// Images of which each has half the length of the one before along every axis, rounded down, 1
+  /// at least: a mipmap, whose level a fetch chooses. Each has to be given its texels.
+  int levels = 1;
 
+  /// Without that of the layers.
   [[nodiscard]] int dimensions() const noexcept {
     return extent.depth != 0 ? 3 : (extent.height != 0 ? 2 : 1);
   }
   [[nodiscard]] std::size_t texel_bytes() const noexcept;
-  /// Of all texels, without gaps.
+  /// Of all texels, without gaps; of a mipmap those of level 0.
   [[nodiscard]] std::size_t size_bytes() const noexcept;
-  /// Texels along an axis; 1 along an axis that the image lacks.
+  /// Texels along an axis, or layers; 1 along an axis that the image lacks.
   [[nodiscard]] std::size_t length(int axis) const noexcept;
+  /// The shape of a level of a mipmap, as an image without others.
+  [[nodiscard]] ImageShape level(int level) const noexcept;
+  /// Of a mipmap whose last level is one texel.
+  [[nodiscard]] int most_levels() const noexcept;
 };
 
 /// What a fetch outside of the texels gives.
@@ -65,16 +77,20 @@ struct TextureOptions {
   AddressMode address = AddressMode::clamp;
   FilterMode filter = FilterMode::point;
   bool is_normalised = false;  ///< coordinates from 0 to 1 instead of 0 to the length of the axis
+  /// Of a mipmap. `point` fetches from the nearest level, `linear` from the two next to it,
+  /// weighted.
+  FilterMode level_filter = FilterMode::point;
 };
 
 /// A part of an image. An extent of 0 goes to the end of the axis.
 struct ImageWindow {
   std::array<std::size_t, 3> origin = {0, 0, 0};
   std::array<std::size_t, 3> extent = {0, 0, 0};
+  int level = 0;  ///< of a mipmap
 };
 
 /// What a back end offers that has images; found by a cast of Backend. Handles of images are
-/// CUarray and cl_mem; on the host pointers to objects of rtcg.
+/// CUarray, of mipmaps CUmipmappedArray, and cl_mem; on the host pointers to objects of rtcg.
 class ImageBackend {
  public:
   using Image = void*;
@@ -88,6 +104,7 @@ class ImageBackend {
     ImageShape shape;
     std::array<std::size_t, 3> origin = {0, 0, 0};
     std::array<std::size_t, 3> extent = {1, 1, 1};
+    int level = 0;
     bool is_to_image = true;
   };
 
@@ -97,12 +114,12 @@ class ImageBackend {
   [[nodiscard]] virtual std::string why_no_image(const ImageShape& shape) = 0;
   [[nodiscard]] virtual Image create_image(const ImageShape& shape) = 0;
   /// After all work that was submitted before.
-  virtual void destroy_image(Image image) noexcept = 0;
+  virtual void destroy_image(Image image, const ImageShape& shape) noexcept = 0;
   virtual void copy_image(Backend::Stream stream, const Copy& copy) = 0;
   [[nodiscard]] virtual Access create_texture(Image image, const ImageShape& shape,
                                               const TextureOptions& options) = 0;
   virtual void destroy_texture(Access texture) noexcept = 0;
-  [[nodiscard]] virtual Access create_surface(Image image, const ImageShape& shape) = 0;
+  [[nodiscard]] virtual Access create_surface(Image image, const ImageShape& shape, int level) = 0;
   virtual void destroy_surface(Access surface) noexcept = 0;
 };
 
@@ -123,7 +140,7 @@ class ImageArray {
 
   [[nodiscard]] Device device() const noexcept;
   [[nodiscard]] const ImageShape& shape() const noexcept;
-  /// CUarray or cl_mem; on the host a pointer to an object of rtcg.
+  /// CUarray, CUmipmappedArray or cl_mem; on the host a pointer to an object of rtcg.
   [[nodiscard]] void* native_handle() const noexcept;
 
   struct State;
@@ -156,7 +173,7 @@ struct SurfaceRef {
 /// of f32 where OpenCL runs on a CPU.
 class Texture {
  public:
-  /// @throws InvalidInput  runtime.texture.needs_normalised: wrap and mirror
+  /// @throws InvalidInput  runtime.texture.needs_normalised: wrap, mirror, and of a mipmap
   /// @throws InvalidInput  runtime.texture.unfiltered: linear, of i32, u8 or f64
   explicit Texture(const ImageArray& image, const TextureOptions& options = {});
   Texture(Texture&&) noexcept = default;
@@ -177,8 +194,10 @@ class Texture {
 /// live until the launches that use it are done. Textures see writes of earlier launches.
 class Surface {
  public:
-  /// @throws InvalidInput  runtime.surface.kind: of f16, unorm8 or f64
-  explicit Surface(const ImageArray& image);
+  /// @param level  of a mipmap
+  /// @throws InvalidInput  runtime.surface.kind: of f16, unorm8 or f64; runtime.image.out_of_range:
+  ///                       no such level
+  explicit Surface(const ImageArray& image, int level = 0);
   Surface(Surface&&) noexcept = default;
   Surface& operator=(Surface&&) noexcept = default;
 
@@ -203,7 +222,8 @@ void copy_to_image(StreamRef stream, const RectEnd& source, const ImageArray& im
 void copy_from_image(StreamRef stream, const ImageArray& image, const RectEnd& target,
                      const ImageWindow& window = {});
 
-/// All texels, without gaps, from and to host data (`std::vector`, `std::span`) or a buffer.
+/// All texels, of a mipmap those of level 0, without gaps, from and to host data (`std::vector`,
+/// `std::span`) or a buffer.
 ///
 /// @throws InvalidInput  runtime.copy.out_of_range
 template <class Range>

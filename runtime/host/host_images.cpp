@@ -19,6 +19,8 @@ struct HostImage {
   int address = 0;
   int is_linear = 0;
   int is_normalised = 0;
+  int levels = 1;
+  int has_linear_levels = 0;
 };
 
 // These numbers stand in the header's text.
@@ -29,6 +31,19 @@ static_assert(static_cast<int>(AddressMode::border) == 1 &&
 
 HostImage& host_image(ImageBackend::Image image) {
   return *static_cast<HostImage*>(image);
+}
+
+HostImage level_of(HostImage image, const ImageShape& shape, int level) {
+  for (int l = 0; l < level; ++l) {
+    image.texels += shape.level(l).size_bytes();
+  }
+  const ImageShape own = shape.level(level);
+  for (int axis = 0; axis < 3; ++axis) {
+    image.extent[axis] = static_cast<long long>(own.length(axis));
+  }
+  image.row_bytes = image.extent[0] * static_cast<long long>(shape.texel_bytes());
+  image.plane_bytes = image.extent[1] * image.row_bytes;
+  return image;
 }
 
 ImageBackend::Access access_of(const HostImage& image) {
@@ -63,25 +78,27 @@ std::string HostBackend::why_no_image(const ImageShape& /*shape*/) {
 }
 
 ImageBackend::Image HostBackend::create_image(const ImageShape& shape) {
-  HostImage image;
-  image.texels = reinterpret_cast<unsigned char*>(allocate(shape.size_bytes(), MemoryKind::device));
-  for (int axis = 0; axis < 3; ++axis) {
-    image.extent[axis] = static_cast<long long>(shape.length(axis));
+  std::size_t bytes = 0;
+  for (int level = 0; level < shape.levels; ++level) {
+    bytes += shape.level(level).size_bytes();
   }
-  image.row_bytes = image.extent[0] * static_cast<long long>(shape.texel_bytes());
-  image.plane_bytes = image.extent[1] * image.row_bytes;
+  HostImage image;
+  image.texels = reinterpret_cast<unsigned char*>(allocate(bytes, MemoryKind::device));
+  image = level_of(image, shape, 0);
+  image.levels = shape.levels;
   image.kind = static_cast<int>(shape.kind);
   image.channels = shape.channels;
   return new HostImage(image);
 }
 
-void HostBackend::destroy_image(Image image) noexcept {
+void HostBackend::destroy_image(Image image, const ImageShape& /*shape*/) noexcept {
   free(reinterpret_cast<DeviceAddress>(host_image(image).texels), MemoryKind::device);
   delete &host_image(image);
 }
 
 void HostBackend::copy_image(Stream stream, const Copy& copy) {
-  queue(stream).submit([image = host_image(copy.image), copy] { copy_texels(image, copy); },
+  queue(stream).submit([image = level_of(host_image(copy.image), copy.shape, copy.level),
+                        copy] { copy_texels(image, copy); },
                        "copy");
 }
 
@@ -91,6 +108,7 @@ ImageBackend::Access HostBackend::create_texture(Image image, const ImageShape& 
   texture.address = static_cast<int>(options.address);
   texture.is_linear = options.filter == FilterMode::linear ? 1 : 0;
   texture.is_normalised = options.is_normalised ? 1 : 0;
+  texture.has_linear_levels = options.level_filter == FilterMode::linear ? 1 : 0;
   return access_of(texture);
 }
 
@@ -101,8 +119,8 @@ void HostBackend::destroy_texture(Access texture) noexcept {
   delete reinterpret_cast<HostImage*>(texture);
 }
 
-ImageBackend::Access HostBackend::create_surface(Image image, const ImageShape& /*shape*/) {
-  return access_of(host_image(image));
+ImageBackend::Access HostBackend::create_surface(Image image, const ImageShape& shape, int level) {
+  return access_of(level_of(host_image(image), shape, level));
 }
 
 void HostBackend::destroy_surface(Access surface) noexcept {

@@ -76,12 +76,12 @@ class OpenClBackend : public Backend, public ImageBackend {
 
   [[nodiscard]] std::string why_no_image(const ImageShape& shape) override;
   [[nodiscard]] Image create_image(const ImageShape& shape) override;
-  void destroy_image(Image image) noexcept override;
+  void destroy_image(Image image, const ImageShape& shape) noexcept override;
   void copy_image(Stream stream, const Copy& copy) override;
   [[nodiscard]] Access create_texture(Image image, const ImageShape& shape,
                                       const TextureOptions& options) override;
   void destroy_texture(Access texture) noexcept override;
-  [[nodiscard]] Access create_surface(Image image, const ImageShape& shape) override;
+  [[nodiscard]] Access create_surface(Image image, const ImageShape& shape, int level) override;
   void destroy_surface(Access surface) noexcept override;
 
   [[nodiscard]] Compiler& compiler() override { return compiler_; }

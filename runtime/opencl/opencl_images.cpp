@@ -20,6 +20,9 @@ cl_image_format format_of(const ImageShape& shape) {
 }
 
 cl_mem_object_type object_of(const ImageShape& shape) {
+  if (shape.layers != 0) {
+    return shape.dimensions() == 1 ? CL_MEM_OBJECT_IMAGE1D_ARRAY : CL_MEM_OBJECT_IMAGE2D_ARRAY;
+  }
   constexpr std::array<cl_mem_object_type, 3> types = {CL_MEM_OBJECT_IMAGE1D, CL_MEM_OBJECT_IMAGE2D,
                                                        CL_MEM_OBJECT_IMAGE3D};
   return types[static_cast<std::size_t>(shape.dimensions() - 1)];
@@ -37,6 +40,9 @@ std::string OpenClBackend::why_no_image(const ImageShape& shape) {
                             &has_images, nullptr);
   if (has_images == CL_FALSE) {
     return "the driver has no images";
+  }
+  if (shape.levels > 1) {
+    return "OpenCL has mipmaps as an extension only: make an image for each level";
   }
   cl_uint count = 0;
   const auto ask = [&](cl_uint length, cl_image_format* formats, cl_uint* found) {
@@ -61,6 +67,7 @@ ImageBackend::Image OpenClBackend::create_image(const ImageShape& shape) {
   about.image_width = shape.extent.width;
   about.image_height = shape.extent.height;
   about.image_depth = shape.extent.depth;
+  about.image_array_size = shape.layers;
   cl_int status = CL_SUCCESS;
   cl_mem image =
       api_.clCreateImage(context(), CL_MEM_READ_WRITE, &format, &about, nullptr, &status);
@@ -76,7 +83,7 @@ void OpenClBackend::finish_all() const noexcept {
   }
 }
 
-void OpenClBackend::destroy_image(Image image) noexcept {
+void OpenClBackend::destroy_image(Image image, const ImageShape& /*shape*/) noexcept {
   finish_all();
   api_.clReleaseMemObject(memory_of(image));
 }
@@ -126,7 +133,11 @@ void OpenClBackend::copy_image(Stream stream, const Copy& copy) {
     const bool is_whole = copy.memory.plane_pitch_bytes % copy.memory.row_pitch_bytes == 0;
     const std::array<std::size_t, 3> extent = {copy.extent[0], copy.extent[1],
                                                is_whole ? copy.extent[2] : 1};
-    const std::size_t plane_bytes = extent[2] > 1 ? copy.memory.plane_pitch_bytes : 0;
+    // of the layers of images with one axis the distance is that of planes
+    const bool has_row_layers = copy.shape.layers != 0 && copy.shape.dimensions() == 1;
+    const std::size_t plane_bytes = has_row_layers  ? copy.memory.row_pitch_bytes
+                                    : extent[2] > 1 ? copy.memory.plane_pitch_bytes
+                                                    : 0;
     const std::size_t row_bytes = copy.shape.dimensions() == 1 ? 0 : copy.memory.row_pitch_bytes;
     for (std::size_t plane = 0; plane < copy.extent[2]; plane += extent[2]) {
       const std::array<std::size_t, 3> origin = {copy.origin[0], copy.origin[1],
@@ -220,7 +231,8 @@ void OpenClBackend::destroy_texture(Access texture) noexcept {
   }
 }
 
-ImageBackend::Access OpenClBackend::create_surface(Image image, const ImageShape& /*shape*/) {
+ImageBackend::Access OpenClBackend::create_surface(Image image, const ImageShape& /*shape*/,
+                                                   int /*level*/) {
   return add_access({memory_of(image), nullptr});
 }
 

@@ -53,6 +53,38 @@ TEST_F(CudaImages, AreCopiedPlaneByPlaneWherePitchesAskForIt) {
   EXPECT_EQ(found, (std::vector<int>{0, 1, 2, 3, 5, 6, 7, 8}));
 }
 
+TEST_F(CudaImages, HaveLayersAsPlanes) {
+  const StreamRef stream = device().default_stream();
+  const ImageArray image(device(), {.kind = TexelKind::i32, .extent = {2, 0, 0}, .layers = 3});
+  EXPECT_EQ(take_calls(), "cuArray3DCreate(2,0,3,10,1,3)\n");
+  std::vector<int> values = {1, 2, 3, 4, 5, 6};
+  copy_to_image(stream, values, image);
+  EXPECT_EQ(take_calls(), "cuMemcpy3DAsync(8,1,3,8,1,0,0)\n");
+  std::vector<int> found(2);
+  copy_from_image(stream, image, host_end(found, {}), {{0, 1, 0}, {2, 1, 1}});
+  EXPECT_EQ(found, (std::vector<int>{3, 4}));
+}
+
+TEST_F(CudaImages, HaveLevelsAsArrays) {
+  const StreamRef stream = device().default_stream();
+  {
+    const ImageArray image(device(), {.kind = TexelKind::i32, .extent = {4, 2, 0}, .levels = 2});
+    EXPECT_EQ(take_calls(),
+              "cuMipmappedArrayCreate(2)\ncuArray3DCreate(4,2,0,10,1,2)\n"
+              "cuArray3DCreate(2,1,0,10,1,2)\n")
+        << "the arrays are what the driver makes of it";
+    std::vector<int> values = {7, 8};
+    copy_to_image(stream, host_end(values, {}), image, {.level = 1});
+    EXPECT_EQ(take_calls(), "cuMipmappedArrayGetLevel(1)\ncuMemcpy3DAsync(8,1,1,8,1,0,0)\n");
+    std::vector<int> found(2);
+    copy_from_image(stream, image, host_end(found, {}), {.level = 1});
+    EXPECT_EQ(found, values);
+    const Texture texture(image, {.is_normalised = true});
+    const Surface surface(image, 1);
+  }
+  EXPECT_EQ(live("array") + live("texture") + live("surface"), 0);
+}
+
 TEST_F(CudaImages, SayWhatTheDriverRefuses) {
   fail_next("cuArray3DCreate", CUDA_ERROR_INVALID_VALUE);
   EXPECT_ERROR("runtime.cuda.call_failed", ImageArray(device(), {TexelKind::f32, 1, {8, 0, 0}}));

@@ -177,6 +177,41 @@ CUresult array_destroy(CUarray array) {
   drop("array");
   return CUDA_SUCCESS;
 }
+/// An array for each level.
+struct Mipmap {
+  CUarray levels[16];
+  unsigned int count;
+};
+CUresult mipmap_create(CUmipmappedArray* mipmap, const CUDA_ARRAY3D_DESCRIPTOR* about,
+                       unsigned int count) {
+  RETURN_IF_FAILED("cuMipmappedArrayCreate", count);
+  auto* const made = new Mipmap{{}, count};
+  CUDA_ARRAY3D_DESCRIPTOR level = *about;
+  for (unsigned int i = 0; i < count; ++i) {
+    if (const CUresult status = array_create(&made->levels[i], &level); status != CUDA_SUCCESS) {
+      return status;
+    }
+    for (std::size_t* length : {&level.Width, &level.Height, &level.Depth}) {
+      *length = *length > 1 ? *length / 2 : *length;
+    }
+  }
+  *mipmap = reinterpret_cast<CUmipmappedArray>(made);
+  return CUDA_SUCCESS;
+}
+CUresult mipmap_level(CUarray* array, CUmipmappedArray mipmap, unsigned int level) {
+  RETURN_IF_FAILED("cuMipmappedArrayGetLevel", level);
+  *array = reinterpret_cast<Mipmap*>(mipmap)->levels[level];
+  return CUDA_SUCCESS;
+}
+CUresult mipmap_destroy(CUmipmappedArray mipmap) {
+  RETURN_IF_FAILED("cuMipmappedArrayDestroy");
+  auto* const made = reinterpret_cast<Mipmap*>(mipmap);
+  for (unsigned int i = 0; i < made->count; ++i) {
+    array_destroy(made->levels[i]);
+  }
+  delete made;
+  return CUDA_SUCCESS;
+}
 CUresult texture_create(CUtexObject* texture, const CUDA_RESOURCE_DESC* /*resource*/,
                         const CUDA_TEXTURE_DESC* about, const CUDA_RESOURCE_VIEW_DESC* /*view*/) {
   RETURN_IF_FAILED("cuTexObjectCreate", about->addressMode[0], about->addressMode[1],
@@ -353,6 +388,9 @@ void add_memory_functions(Table& table) {
   MADE(cuMemcpy3DAsync, 3020, copy_box)
   MADE(cuArray3DCreate, 3020, array_create)
   MADE(cuArrayDestroy, 2000, array_destroy)
+  MADE(cuMipmappedArrayCreate, 5000, mipmap_create)
+  MADE(cuMipmappedArrayGetLevel, 5000, mipmap_level)
+  MADE(cuMipmappedArrayDestroy, 5000, mipmap_destroy)
   MADE(cuTexObjectCreate, 5000, texture_create)
   MADE(cuTexObjectDestroy, 5000, texture_destroy)
   MADE(cuSurfObjectCreate, 5000, surface_create)
