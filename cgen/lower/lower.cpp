@@ -333,6 +333,29 @@ bool has_texture(const Function& function) {
                      [](const Parameter& parameter) { return is_texture(parameter.type); });
 }
 
+/// All blocks of a cooperative launch wait for each other by a counter that the driver gives it, as
+/// cooperative groups do: the first block adds what makes the sum of all flip the highest bit.
+constexpr std::string_view grid_barrier_name = "rtcg_grid_barrier";
+constexpr std::string_view grid_barrier_text = R"(static __device__ void rtcg_grid_barrier() {
+  unsigned int low, high;
+  asm("mov.u32 %0, %%envreg2;" : "=r"(low));
+  asm("mov.u32 %0, %%envreg1;" : "=r"(high));
+  const unsigned long long given = (unsigned long long)high << 32 | low;
+  if (given == 0) __trap();  // the launch is not cooperative
+  unsigned int *const arrived = (unsigned int *)given + 1;
+  __syncthreads();
+  if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
+    const bool is_first = blockIdx.x + blockIdx.y + blockIdx.z == 0;
+    const unsigned int others = gridDim.x * gridDim.y * gridDim.z - 1;
+    __threadfence();
+    const unsigned int before = atomicAdd(arrived, is_first ? 0x80000000u - others : 1u);
+    while (((before ^ *(volatile unsigned int *)arrived) & 0x80000000u) == 0) {}
+    __threadfence();
+  }
+  __syncthreads();
+}
+)";
+
 Statement Lowering::lower_statement(const Statement& tree) {
   return match(
       tree,
@@ -340,6 +363,10 @@ Statement Lowering::lower_statement(const Statement& tree) {
         std::string text = s.scope == BarrierScope::warp ? "__syncwarp();" : "__syncthreads();";
         if (dialect_ == Dialect::opencl) {
           text = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
+        }
+        if (s.scope == BarrierScope::grid) {
+          needs_.helper(std::string(grid_barrier_name), std::string(grid_barrier_text));
+          text = fmt::format("{}();", grid_barrier_name);
         }
         return Statement(RawStatement{text, {}, {}}, tree.where());
       },

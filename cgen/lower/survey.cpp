@@ -223,8 +223,7 @@ void refuse_statement(const Statement& tree, Dialect dialect) {
                  "runs its threads one after another",
                  tree.where());
         }
-        if (s.scope == BarrierScope::grid ||
-            (s.scope == BarrierScope::warp && dialect == Dialect::opencl)) {
+        if (s.scope != BarrierScope::block && dialect == Dialect::opencl) {
           refuse("cgen.lower.no_barrier", dialect, "barrier of that scope inside a kernel",
                  "end the kernel there and launch a second one, or use a block's barrier",
                  tree.where());

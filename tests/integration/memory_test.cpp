@@ -37,6 +37,42 @@ TEST(MemoryEverywhere, ReducesThroughASharedTree) {
        .refusals = host_has_no_barriers()});
 }
 
+// Rounds in which each block adds what its neighbour had before, by turns in two halves of an
+// array.
+TEST(MemoryEverywhere, LetsAllBlocksOfALaunchWait) {
+  const auto x = param(pointer_to(i32), "x");
+  const Expr blocks = cast(i32, grid_dim_x);
+  const Expr block = cast(i32, block_idx_x);
+  const Expr round = variable("round", i32);
+  const Expr from = round % 2 * blocks;
+  const Expr next = (block + 1) % blocks;
+  BlockBuilder body;
+  body << Statement(
+      For{declare(i32, "round", 0).declaration(),
+          round < 20,
+          increment(round),
+          Statement(Block{{if_(equal(thread_idx_x, 0),
+                               assign(x[blocks - from + block], x[from + block] + x[from + next])),
+                           barrier(BarrierScope::grid)}}),
+          {}});
+  std::vector<int> values = {3, 1, 4, 1, 5, 0, 0, 0, 0, 0};
+  std::vector<int> expected = values;
+  for (int r = 0; r < 20; ++r) {
+    const int old = r % 2 * 5;
+    for (int b = 0; b < 5; ++b) {
+      expected[5 - old + b] = expected[old + b] + expected[old + (b + 1) % 5];
+    }
+  }
+  runtime::LaunchShape shape = {5, 64};
+  shape.cooperative = true;
+  std::map<Dialect, std::string> refusals = host_has_no_barriers();
+  refusals[Dialect::opencl] = "cgen.lower.no_barrier";
+  run_everywhere({.module = {"rounds", {kernel("k", {x}, body)}},
+                  .shape = shape,
+                  .arguments = {in_out(values, expected)},
+                  .refusals = refusals});
+}
+
 TEST(MemoryEverywhere, ReducesThroughADynamicTree) {
   const auto x = param(pointer_to(const_(f32)), "x");
   const auto sums = param(pointer_to(f32), "sums");

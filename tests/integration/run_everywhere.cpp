@@ -147,7 +147,8 @@ void run_in_dialect(const EverywhereRun& run, Dialect dialect) {
   const bool failed_before = ::testing::Test::HasFailure();
   if (dialect == Dialect::cuda) {
     expect_nvrtc_compiles(source, false);
-    if (rtcg::runtime::is_judged("cuda_on_cpu")) {
+    // where blocks run one after the other
+    if (rtcg::runtime::is_judged("cuda_on_cpu") && !run.shape.cooperative) {
       guarded("CUDA on the CPU", source, [&] { run_cuda_on_cpu(run, source); });
     }
   }

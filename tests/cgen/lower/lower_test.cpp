@@ -311,7 +311,7 @@ TEST(Lower, RefusesWhatADialectLacks) {
   EXPECT_ERROR("cgen.lower.no_vector", refused(declare(vector_of(f32, 8), "v"), Dialect::cuda));
   EXPECT_ERROR("cgen.lower.no_image", refused(declare(Type(Image{}), "im"), Dialect::cuda));
   EXPECT_ERROR("cgen.lower.no_bf16", refused(declare(bf16, "h"), Dialect::opencl));
-  EXPECT_ERROR("cgen.lower.no_barrier", refused(barrier(BarrierScope::grid), Dialect::cuda));
+  EXPECT_ERROR("cgen.lower.no_barrier", refused(barrier(BarrierScope::grid), Dialect::opencl));
   EXPECT_ERROR("cgen.lower.no_warp", refused(call(Intrinsic::shuffle, {x, 0}), Dialect::opencl));
   EXPECT_ERROR(
       "cgen.lower.no_atomic",
@@ -319,6 +319,13 @@ TEST(Lower, RefusesWhatADialectLacks) {
   EXPECT_ERROR("cgen.lower.no_bit_cast", refused(bit_cast(vector_of(u8, 4), x), Dialect::cuda));
   EXPECT_ERROR("cgen.lower.index_outside_kernel",
                refused(function(u32, "f", {}, return_(thread_idx_x)), Dialect::c));
+}
+
+TEST(Lower, CountsBlocksAtBarriersOfTheGrid) {
+  const Module module = {"grid", {kernel("k", {}, barrier(BarrierScope::grid))}};
+  const std::string text = print_module(module, Dialect::cuda).text;
+  EXPECT_NE(text.find("static __device__ void rtcg_grid_barrier() {"), std::string::npos) << text;
+  EXPECT_NE(text.find("void k() {\n  rtcg_grid_barrier();\n}"), std::string::npos) << text;
 }
 
 }  // namespace
