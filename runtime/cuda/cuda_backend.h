@@ -15,6 +15,7 @@
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/joint_launch.h"
+#include "rtcg/runtime/device/launch_attributes.h"
 #include "rtcg/runtime/device/peer.h"
 
 namespace rtcg::runtime::cuda {
@@ -28,7 +29,8 @@ class CudaBackend final : public Backend,
                           public PeerBackend,
                           public InterprocessBackend,
                           public FlagBackend,
-                          public ImageBackend {
+                          public ImageBackend,
+                          public LaunchAttributesBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
   CudaBackend(const DriverApi& driver, int index);
@@ -45,6 +47,8 @@ class CudaBackend final : public Backend,
   [[nodiscard]] std::string kernel_name(CUfunction kernel) const;
   /// Opts a kernel in to more dynamic shared memory than every kernel has. Needs our context.
   CUresult opt_in_to_shared(CUfunction kernel, std::size_t shared_bytes) const;
+  /// And to clusters of more blocks than every device has.
+  CUresult opt_in_to_cluster(CUfunction kernel, const LaunchAttributes& given) const;
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] void* native_context() const override { return context(); }
@@ -121,6 +125,12 @@ class CudaBackend final : public Backend,
   [[nodiscard]] void* native_graph(Graph graph) const override;
   [[nodiscard]] std::size_t graph_nodes(Graph graph) override;
   [[nodiscard]] std::string graph_dot(Graph graph) override;
+
+  [[nodiscard]] std::string why_no_launch(const LaunchAttributes& attributes) const override;
+  void launch_with(Stream stream, Kernel kernel, const LaunchShape& shape,
+                   const ArgumentView& arguments, const LaunchAttributes& attributes) override;
+  [[nodiscard]] int clusters_at_once(Kernel kernel, const LaunchShape& shape,
+                                     const LaunchAttributes& attributes) override;
 
   [[nodiscard]] int blocks_per_multiprocessor(Kernel kernel, int block_threads,
                                               std::size_t shared_bytes) override;

@@ -39,6 +39,8 @@ std::optional<std::vector<KernelParameter>> read_parameters(const DriverApi& dri
   const char* reason = "";
   if (status == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) {
     reason = ": a cooperative launch needs all its blocks on the device at once";
+  } else if (status == CUDA_ERROR_INVALID_CLUSTER_SIZE) {
+    reason = ": the device has no clusters of that many blocks of this kernel";
   } else if (status == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES) {
     reason = ": a block of this kernel takes too many registers or too much shared memory";
   } else if (status != CUDA_ERROR_INVALID_VALUE) {
@@ -52,6 +54,52 @@ std::optional<std::vector<KernelParameter>> read_parameters(const DriverApi& dri
 unsigned int narrow(std::uint64_t extent) {
   return static_cast<unsigned int>(extent);
 }
+
+/// The portable limit of CUDA.
+constexpr std::uint64_t most_blocks_of_any_cluster = 8;
+
+/// A shape and attributes as the driver takes them. Not to be moved: the parts point to each other.
+struct LaunchConfiguration {
+  std::array<CUlaunchAttribute, 4> attributes{};
+  CUlaunchConfig config{};
+
+  LaunchConfiguration(const LaunchShape& shape, const LaunchAttributes& given, CUstream stream) {
+    config.gridDimX = narrow(shape.grid.x);
+    config.gridDimY = narrow(shape.grid.y);
+    config.gridDimZ = narrow(shape.grid.z);
+    config.blockDimX = narrow(shape.block.x);
+    config.blockDimY = narrow(shape.block.y);
+    config.blockDimZ = narrow(shape.block.z);
+    config.sharedMemBytes = static_cast<unsigned int>(shape.shared_bytes);
+    config.hStream = stream;
+    config.attrs = attributes.data();
+    if (shape.cooperative) {
+      next(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
+    }
+    if (given.cluster.volume() > 1) {
+      auto& cluster = next(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
+      cluster.x = narrow(given.cluster.x);
+      cluster.y = narrow(given.cluster.y);
+      cluster.z = narrow(given.cluster.z);
+    }
+    if (given.is_programmatic) {
+      next(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+          .programmaticStreamSerializationAllowed = 1;
+    }
+    if (given.priority) {
+      next(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *given.priority;
+    }
+  }
+  LaunchConfiguration(const LaunchConfiguration&) = delete;
+  LaunchConfiguration& operator=(const LaunchConfiguration&) = delete;
+
+ private:
+  CUlaunchAttributeValue& next(CUlaunchAttributeID id) {
+    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = id;
+    return attribute.value;
+  }
+};
 
 }  // namespace
 
@@ -245,6 +293,56 @@ void CudaBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shape,
     refuse_launch(status, shape.cooperative ? driver_.cuLaunchCooperativeKernel.name()
                                             : driver_.cuLaunchKernel.name());
   }
+}
+
+std::string CudaBackend::why_no_launch(const LaunchAttributes& attributes) const {
+  const bool is_new = attributes.cluster.volume() > 1 || attributes.is_programmatic;
+  if (is_new && info_.compute_capability[0] < 9) {
+    return fmt::format(
+        "'{}' has compute capability {}.{}, and clusters and programmatic launches "
+        "begin with 9.0: launch the kernel without these attributes",
+        info_.name, info_.compute_capability[0], info_.compute_capability[1]);
+  }
+  return driver_.cuLaunchKernelEx ? "" : "the driver is older than CUDA 11.8, which has attributes";
+}
+
+CUresult CudaBackend::opt_in_to_cluster(CUfunction kernel, const LaunchAttributes& given) const {
+  return given.cluster.volume() <= most_blocks_of_any_cluster
+             ? CUDA_SUCCESS
+             : driver_.cuFuncSetAttribute(kernel,
+                                          CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+}
+
+void CudaBackend::launch_with(Stream stream, Kernel kernel, const LaunchShape& shape,
+                              const ArgumentView& arguments, const LaunchAttributes& attributes) {
+  const CurrentContext current(*this);
+  auto* const function = static_cast<CUfunction>(kernel);
+  CUresult status =
+      shape.shared_bytes == 0 ? CUDA_SUCCESS : opt_in_to_shared(function, shape.shared_bytes);
+  status = status == CUDA_SUCCESS ? opt_in_to_cluster(function, attributes) : status;
+  if (status != CUDA_SUCCESS) {
+    refuse_launch(status, driver_.cuFuncSetAttribute.name());
+  }
+  const LaunchConfiguration launch(shape, attributes, static_cast<CUstream>(stream));
+  status = driver_.cuLaunchKernelEx(&launch.config, function,
+                                    const_cast<void**>(arguments.values.data()), nullptr);
+  if (status != CUDA_SUCCESS) {
+    refuse_launch(status, driver_.cuLaunchKernelEx.name());
+  }
+}
+
+int CudaBackend::clusters_at_once(Kernel kernel, const LaunchShape& shape,
+                                  const LaunchAttributes& attributes) {
+  const CurrentContext current(*this);
+  auto* const function = static_cast<CUfunction>(kernel);
+  if (opt_in_to_shared(function, shape.shared_bytes) != CUDA_SUCCESS ||
+      opt_in_to_cluster(function, attributes) != CUDA_SUCCESS) {
+    return 0;
+  }
+  const LaunchConfiguration launch(shape, attributes, nullptr);
+  int clusters = 0;
+  driver_.cuOccupancyMaxActiveClusters.must("count clusters", &clusters, function, &launch.config);
+  return clusters;
 }
 
 int CudaBackend::blocks_per_multiprocessor(Kernel kernel, int block_threads,

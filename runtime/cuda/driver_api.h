@@ -182,6 +182,7 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuLaunchKernelEx, 11060)                           \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
   X(cuOccupancyMaxPotentialBlockSize, 6050)            \
+  X(cuOccupancyMaxActiveClusters, 11070)               \
   X(cuLaunchHostFunc, 10000)                           \
   X(cuStreamWriteValue32, 11070)                       \
   X(cuStreamWaitValue32, 11070)                        \

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/driver_message.h"
 #include "rtcg/runtime/device/graph.h"
+#include "rtcg/runtime/device/launch_attributes.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -94,12 +95,10 @@ void check_arguments(const detail::LoadedKernel& kernel, const LaunchShape& shap
   }
 }
 
-}  // namespace
-
-namespace detail {
-
-void launch(const LoadedKernel& kernel, StreamRef stream, const LaunchShape& shape,
-            const ArgumentView& arguments) {
+/// @param submit  launches
+template <class Submit>
+void launch_checked(const detail::LoadedKernel& kernel, StreamRef stream, const LaunchShape& shape,
+                    const Submit& submit) {
   if (stream.device() != kernel.device) {
     refuse("runtime.launch.wrong_device", kernel, shape,
            fmt::format("the stream is of '{}'", to_string(stream.device().info().id)));
@@ -109,8 +108,8 @@ void launch(const LoadedKernel& kernel, StreamRef stream, const LaunchShape& sha
   }
   check_shape(kernel, shape);
   try {
-    kernel.device.backend().launch(stream.native_handle(), kernel.handle, shape, arguments);
-    if (is_any_captured() && keep_in_graph(stream, kernel.program)) {
+    submit();
+    if (detail::is_any_captured() && detail::keep_in_graph(stream, kernel.program)) {
       return;
     }
     if (kernel.launches_synchronously) {
@@ -123,7 +122,62 @@ void launch(const LoadedKernel& kernel, StreamRef stream, const LaunchShape& sha
   }
 }
 
+/// Whose clusters are checked against the grid.
+LaunchAttributesBackend& attributes_of(const detail::LoadedKernel& kernel, const LaunchShape& shape,
+                                       const LaunchAttributes& attributes) {
+  if (const std::string why = why_no_launch(kernel.device, attributes); !why.empty()) {
+    throw Unsupported("runtime.launch.no_attributes",
+                      fmt::format("cannot launch {}: {}", describe(kernel, shape), why));
+  }
+  const Extent3& cluster = attributes.cluster;
+  if (cluster.volume() == 0 || shape.grid.x % cluster.x != 0 || shape.grid.y % cluster.y != 0 ||
+      shape.grid.z % cluster.z != 0) {
+    refuse("runtime.launch.cluster_limit", kernel, shape,
+           fmt::format("the grid does not consist of whole clusters of {} blocks",
+                       text({cluster.x, cluster.y, cluster.z})));
+  }
+  return dynamic_cast<LaunchAttributesBackend&>(kernel.device.backend());
+}
+
+}  // namespace
+
+namespace detail {
+
+void launch(const LoadedKernel& kernel, StreamRef stream, const LaunchShape& shape,
+            const ArgumentView& arguments) {
+  launch_checked(kernel, stream, shape, [&] {
+    kernel.device.backend().launch(stream.native_handle(), kernel.handle, shape, arguments);
+  });
+}
+
 }  // namespace detail
+
+std::string why_no_launch(Device device, const LaunchAttributes& attributes) {
+  const auto* const backend = dynamic_cast<const LaunchAttributesBackend*>(&device.backend());
+  return backend != nullptr ? backend->why_no_launch(attributes)
+                            : fmt::format(
+                                  "'{}' has neither clusters nor programmatic launches: "
+                                  "launch the kernel without attributes",
+                                  device.info().name);
+}
+
+void launch_with(const Kernel& kernel, StreamRef stream, const LaunchShape& shape,
+                 const ArgumentPack& arguments, const LaunchAttributes& attributes) {
+  const detail::LoadedKernel& loaded = *kernel.loaded();
+  check_arguments(loaded, shape, arguments.view());
+  LaunchAttributesBackend& backend = attributes_of(loaded, shape, attributes);
+  launch_checked(loaded, stream, shape, [&] {
+    backend.launch_with(stream.native_handle(), loaded.handle, shape, arguments.view(), attributes);
+  });
+}
+
+int clusters_at_once(const Kernel& kernel, const LaunchShape& shape,
+                     const LaunchAttributes& attributes) {
+  const detail::LoadedKernel& loaded = *kernel.loaded();
+  check_shape(loaded, shape);
+  return attributes_of(loaded, shape, attributes)
+      .clusters_at_once(loaded.handle, shape, attributes);
+}
 
 ArgumentPack::ArgumentPack(const ArgumentPack& other)
     : cells_(other.cells_), first_cells_(other.first_cells_), sizes_bytes_(other.sizes_bytes_) {

@@ -7,6 +7,7 @@
 
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/launch_attributes.h"
 #include "tests/runtime/cuda/cuda_device.h"
 #include "tests/support/expect_error.h"
 
@@ -220,6 +221,79 @@ TEST_F(CudaProgram, LaunchesAllBlocksAtOnce) {
             std::vector<unsigned int>(blocks, static_cast<unsigned int>(blocks)));
   shape.grid = blocks + 1;
   EXPECT_ERROR("runtime.launch.refused", two_phases(stream, shape, arrived, sums));
+}
+
+// Each block reads a number in the shared memory of the next one of its cluster.
+constexpr const char* cluster_text = R"(
+#include <cooperative_groups.h>
+extern "C" __global__ void next_of_cluster(int* out) {
+  const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+  __shared__ int mine;
+  if (threadIdx.x == 0) mine = 10 * blockIdx.x;
+  cluster.sync();
+  const int next = (cluster.block_rank() + 1) % cluster.num_blocks();
+  if (threadIdx.x == 0) out[blockIdx.x] = *cluster.map_shared_rank(&mine, next);
+  cluster.sync();  // no block ends while another one reads its memory
+}
+)";
+
+TEST_F(CudaProgram, LaunchesClustersOfBlocks) {
+  const Kernel next_of_cluster = Program::compile(gpu(), cluster_text).kernel("next_of_cluster");
+  const Stream stream(gpu());
+  const LaunchShape shape = {48, 64};
+  for (const std::uint64_t blocks : {2, 8, 16}) {
+    const LaunchAttributes attributes = {.cluster = blocks};
+    if (!why_no_launch(gpu(), attributes).empty()) {
+      GTEST_SKIP() << why_no_launch(gpu(), attributes);
+    }
+    EXPECT_GT(clusters_at_once(next_of_cluster, shape, attributes), 0);
+    const Buffer<int> out(gpu(), 48);
+    launch_with(next_of_cluster, stream, shape, ArgumentPack().add(out), attributes);
+    std::vector<int> expected;
+    for (int block = 0; block < 48; ++block) {
+      const int size = static_cast<int>(blocks);
+      expected.push_back(10 * (block / size * size + (block + 1) % size));
+    }
+    EXPECT_EQ(out.to_vector(stream), expected);
+  }
+  const Buffer<int> out(gpu(), 48);
+  EXPECT_ERROR(
+      "runtime.launch.cluster_limit",
+      launch_with(next_of_cluster, stream, shape, ArgumentPack().add(out), {.cluster = 5}));
+  EXPECT_ERROR("runtime.launch.refused", launch_with(next_of_cluster, stream, shape,
+                                                     ArgumentPack().add(out), {.cluster = 48}));
+}
+
+// Each launch lets the next one start at once; that waits before it reads.
+constexpr const char* chain_text = R"(
+extern "C" __global__ void step(const int* from, int* to) {
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+  to[i] = from[(i + 1) % n] + 1;
+}
+)";
+
+TEST_F(CudaProgram, LaunchesBeforeTheKernelAheadHasEnded) {
+  const LaunchAttributes attributes = {.is_programmatic = true, .priority = 0};
+  if (!why_no_launch(gpu(), attributes).empty()) {
+    GTEST_SKIP() << why_no_launch(gpu(), attributes);
+  }
+  const Kernel step = Program::compile(gpu(), chain_text).kernel("step");
+  const Stream stream(gpu());
+  std::vector<int> values(64 * 256);
+  std::iota(values.begin(), values.end(), 0);
+  const Buffer<int> first(gpu(), values);
+  const Buffer<int> second(gpu(), values.size());
+  constexpr int steps = 400;
+  for (int i = 0; i < steps; i += 2) {
+    launch_with(step, stream, {64, 256}, ArgumentPack().add(first).add(second), attributes);
+    launch_with(step, stream, {64, 256}, ArgumentPack().add(second).add(first), attributes);
+  }
+  const std::vector<int> found = first.to_vector(stream);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i], static_cast<int>((i + steps) % found.size()) + steps);
+  }
 }
 
 TEST_F(CudaProgram, FindsInstancesOfTemplates) {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "rtcg/runtime/device/launch_attributes.h"
 #include "tests/runtime/support/fake_backend.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
@@ -56,6 +57,16 @@ TEST(Kernel, RefusesACooperativeLaunchWhereThereIsNone) {
                kernel.launch(kernel.device().default_stream(), shape, {}));
   backend.info_.has_cooperative_launch = true;
   EXPECT_EQ(message_of_launch(kernel, shape), "launched");
+}
+
+TEST(Kernel, RefusesAttributesWhereThereAreNone) {
+  FakeBackend backend;
+  const Kernel kernel = kernel_on(backend);
+  EXPECT_ERROR("runtime.launch.no_attributes",
+               launch_with(kernel, kernel.device().default_stream(), {2, 32}, {}, {.cluster = 2}));
+  EXPECT_ERROR("runtime.launch.no_attributes",
+               clusters_at_once(kernel, {2, 32}, {.is_programmatic = true}));
+  EXPECT_NE(why_no_launch(Device::host(), {}), "");
 }
 
 TEST(Kernel, ChecksArgumentsKnownAtRunTime) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rtcg/runtime/device/joint_launch.h"
+#include "rtcg/runtime/device/launch_attributes.h"
 #include "rtcg/runtime/device/program.h"
 #include "tests/runtime/cuda/fake/fake_device.h"
 #include "tests/support/expect_error.h"
@@ -411,6 +412,12 @@ class CudaLaunch : public FakeDevice {
     backend().launch(nullptr, kernel_, shape, {values_, sizes_bytes_});
   }
 
+  [[nodiscard]] Kernel loaded() {
+    return Kernel(std::make_shared<detail::LoadedKernel>(
+        detail::LoadedKernel{nullptr, device(), kernel_, backend().kernel_attributes(kernel_), 512,
+                             232448 - 256, false}));
+  }
+
   Backend::Program program_;
   Backend::Kernel kernel_;
   std::uint64_t pointer_ = 0;
@@ -471,6 +478,31 @@ TEST_F(CudaLaunch, LaunchesAllBlocksAtOnceWhenAsked) {
   EXPECT_EQ(take_calls(), "cuLaunchCooperativeKernel(axpy,264,32)\n");
   EXPECT_ERROR("runtime.launch.refused",
                launch({.grid = 265, .block = 32, .shared_bytes = 0, .cooperative = true}));
+}
+
+TEST_F(CudaLaunch, HandsAttributesToTheDriver) {
+  const Kernel kernel = loaded();
+  const StreamRef stream = device().default_stream();
+  ArgumentPack arguments;
+  arguments.add(pointer_).add(pointer_).add(7);
+  take_calls();
+  LaunchShape shape = {.grid = 8, .block = 32, .shared_bytes = 0, .cooperative = true};
+  launch_with(kernel, stream, shape, arguments,
+              {.cluster = {2, 1}, .is_programmatic = true, .priority = -3});
+  EXPECT_EQ(take_calls(), "cuLaunchKernelEx(axpy,8,32,2,-289,7)\n");
+  shape = {16, 32};
+  launch_with(kernel, stream, shape, arguments, {.cluster = 16});
+  EXPECT_EQ(take_calls(), "cuFuncSetAttribute(14,1)\ncuLaunchKernelEx(axpy,16,32,16,0,7)\n");
+  EXPECT_EQ(clusters_at_once(kernel, shape, {.cluster = 4}), 66);
+  EXPECT_ERROR("runtime.launch.cluster_limit",
+               launch_with(kernel, stream, shape, arguments, {.cluster = {16, 2}}));
+  EXPECT_ERROR("runtime.launch.cluster_limit",
+               launch_with(kernel, stream, shape, arguments, {.cluster = 0}));
+  shape = {32, 32};
+  EXPECT_ERROR("runtime.launch.refused",
+               launch_with(kernel, stream, shape, arguments, {.cluster = 32}));
+  EXPECT_ERROR("runtime.launch.argument_count",
+               launch_with(kernel, stream, shape, ArgumentPack(), {.cluster = 2}));
 }
 
 TEST_F(CudaLaunch, AsksTheDriverForTheOccupancy) {

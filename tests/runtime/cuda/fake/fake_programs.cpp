@@ -223,6 +223,29 @@ CUresult launch_cooperative(CUfunction function, unsigned int grid_x, unsigned i
   RETURN_IF_FAILED("cuLaunchCooperativeKernel", name_of(function), grid_x, block_x);
   return grid_x > 264 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
+CUresult launch_with(const CUlaunchConfig* launch, CUfunction function, void** values,
+                     void** /*extra*/) {
+  int cluster = 1;
+  int others = 0;
+  for (unsigned int i = 0; i < launch->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = launch->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      cluster = static_cast<int>(attribute.value.clusterDim.x * attribute.value.clusterDim.y);
+    }
+    others += attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE                         ? 1
+              : attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ? 10
+              : attribute.id == CU_LAUNCH_ATTRIBUTE_PRIORITY ? 100 * attribute.value.priority
+                                                             : 0;
+  }
+  RETURN_IF_FAILED("cuLaunchKernelEx", name_of(function), launch->gridDimX, launch->blockDimX,
+                   cluster, others, *static_cast<int*>(values[2]));
+  return cluster > 16 ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+}
+CUresult count_clusters(int* clusters, CUfunction /*function*/, const CUlaunchConfig* launch) {
+  RETURN_IF_FAILED("cuOccupancyMaxActiveClusters", launch->numAttrs);
+  *clusters = 66;
+  return CUDA_SUCCESS;
+}
 CUresult occupancy(int* blocks, CUfunction /*function*/, int threads, std::size_t shared_bytes) {
   RETURN_IF_FAILED("cuOccupancyMaxActiveBlocksPerMultiprocessor", threads, shared_bytes);
   *blocks = 2048 / threads;
@@ -261,6 +284,8 @@ void add_program_functions(Table& table) {
   MADE(cuFuncGetParamInfo, 12040, parameter)
   MADE(cuLaunchKernel, 4000, launch)
   MADE(cuLaunchCooperativeKernel, 9000, launch_cooperative)
+  MADE(cuLaunchKernelEx, 11060, launch_with)
+  MADE(cuOccupancyMaxActiveClusters, 11070, count_clusters)
   MADE(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, occupancy)
   MADE(cuOccupancyMaxPotentialBlockSize, 6050, best_block)
 }
