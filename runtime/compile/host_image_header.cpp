@@ -165,11 +165,11 @@ RTCG_FETCH(rtcg_fetch_u8, unsigned char)
 RTCG_FETCH(rtcg_fetch_f64, double)
 #undef RTCG_FETCH
 
-/* One layer, as an image of its own; the nearest one of those that there are. */
+/* One layer, as an image of its own; the last one for numbers that there are not, as on an H200. */
 static inline rtcg_image rtcg_layer(rtcg_texture t, int axes, int layer) {
   rtcg_image one = *t;
   const long long most = one.extent[axes] - 1;
-  const long long at = layer < 0 ? 0 : (layer > most ? most : layer);
+  const long long at = layer < 0 || layer > most ? most : layer;
   one.texels += at * (axes == 1 ? one.row_bytes : one.plane_bytes);
   one.extent[axes] = 1;
   return one;
