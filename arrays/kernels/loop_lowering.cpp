@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/lower_steps.h"
+#include "rtcg/arrays/lazy/plain_operations.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/check/check_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
@@ -72,32 +73,15 @@ Expr converted(const Expr& value, DType from, DType to) {
 }
 
 /// Integers modulo 2^n, as in NumPy.
-Expr wrapped(DType dtype, const Operands& operands, Expr (*combine)(const Expr&, const Expr&)) {
-  const bool is_wide = size_bytes(dtype) == 8;
+Expr wrapped(Op op, const Expr& a, const Expr& b, DType dtype) {
+  const auto combine = [op](const Expr& left, const Expr& right) {
+    return op == Op::add ? left + right : op == Op::subtract ? left - right : left * right;
+  };
   if (is_unsigned_integer(dtype) && size_bytes(dtype) >= 4) {
-    return combine(operands[0], operands[1]);
+    return combine(a, b);
   }
-  const cgen::Type bits = is_wide ? cgen::u64 : cgen::u32;
-  return loopy::Cast{value_type(dtype),
-                     combine(loopy::Cast{bits, operands[0]}, loopy::Cast{bits, operands[1]})};
-}
-
-Expr plus(const Expr& a, const Expr& b) {
-  return a + b;
-}
-Expr minus(const Expr& a, const Expr& b) {
-  return a - b;
-}
-Expr times(const Expr& a, const Expr& b) {
-  return a * b;
-}
-
-Expr loop_arithmetic(Op op, DType dtype, const Operands& operands) {
-  if (dtype == DType::boolean) {
-    return op == Op::add ? loopy::logical_or(operands) : loopy::logical_and(operands);
-  }
-  const auto combine = op == Op::add ? plus : op == Op::subtract ? minus : times;
-  return is_integer(dtype) ? wrapped(dtype, operands, combine) : combine(operands[0], operands[1]);
+  const cgen::Type bits = size_bytes(dtype) == 8 ? cgen::u64 : cgen::u32;
+  return loopy::Cast{value_type(dtype), combine(loopy::Cast{bits, a}, loopy::Cast{bits, b})};
 }
 
 /// In the integers of 32 or 64 bits, whose quotients the loop engine rounds down as NumPy does.
@@ -113,55 +97,44 @@ Expr loop_division(Op op, DType dtype, const Operands& operands) {
   return is_own ? result : loopy::Cast{value_type(dtype), result};
 }
 
-Expr loop_bits(Op op, DType dtype, const Operands& operands) {
-  const Expr& a = operands[0];
-  const Expr& b = operands[1];
-  if (dtype == DType::boolean) {
-    return op == Op::bit_and  ? loopy::logical_and(operands)
-           : op == Op::bit_or ? loopy::logical_or(operands)
-                              : compare(ComparisonOp::not_equal, loopy::Cast{cgen::i32, a},
-                                        loopy::Cast{cgen::i32, b});
+struct InLoops {
+  using Expr = loopy::Expr;
+  static Expr constant(double value, DType dtype) { return loop_constant(value, dtype); }
+  static Expr integer(int value) { return value; }
+  static Expr call(cgen::Intrinsic function, const Operands& operands) {
+    return loopy::call(std::string(cgen::intrinsic_info(function).name), operands);
   }
-  const loopy::BitOp which = op == Op::bit_and  ? loopy::BitOp::and_
-                             : op == Op::bit_or ? loopy::BitOp::or_
-                                                : loopy::BitOp::xor_;
-  return loopy::Cast{value_type(dtype), loopy::Bitwise{which, a, b}};
-}
-
-Expr loop_comparison(Op op, const Operands& operands) {
-  const ComparisonOp which = op == Op::equal       ? ComparisonOp::equal
-                             : op == Op::not_equal ? ComparisonOp::not_equal
-                             : op == Op::less      ? ComparisonOp::less
-                                                   : ComparisonOp::less_equal;
-  return compare(which, operands[0], operands[1]);
-}
-
-Expr loop_extremum(Op op, DType dtype, const Expr& a, const Expr& b) {
-  const bool is_greatest = op == Op::maximum || op == Op::fmax;
-  Expr wins = compare(is_greatest ? ComparisonOp::greater : ComparisonOp::less, a, b);
-  if (is_floating(dtype)) {  // a NaN differs from itself
-    const Expr& judged = op == Op::maximum || op == Op::minimum ? a : b;
-    wins = loopy::logical_or({wins, compare(ComparisonOp::not_equal, judged, judged)});
+  static Expr equal(const Expr& a, const Expr& b) { return compare(ComparisonOp::equal, a, b); }
+  static Expr differ(const Expr& a, const Expr& b) {
+    return compare(ComparisonOp::not_equal, a, b);
   }
-  return loopy::Conditional{wins, a, b};
-}
-
-Expr loop_sign(DType dtype, const Expr& a) {
-  const Expr zero = loop_constant(0, dtype);
-  const Expr below =
-      is_unsigned_integer(dtype)
-          ? zero
-          : loopy::Conditional{compare(ComparisonOp::less, a, zero), loop_constant(-1, dtype), a};
-  return loopy::Conditional{compare(ComparisonOp::greater, a, zero), loop_constant(1, dtype),
-                            below};
-}
-
-Expr loop_absolute(DType dtype, const Expr& a) {
-  if (!is_integer(dtype)) {
-    return loopy::call("abs", {a});
+  static Expr less(const Expr& a, const Expr& b) { return compare(ComparisonOp::less, a, b); }
+  static Expr less_equal(const Expr& a, const Expr& b) {
+    return compare(ComparisonOp::less_equal, a, b);
   }
-  return loopy::Conditional{compare(ComparisonOp::less, a, 0), wrapped(dtype, {0, a}, minus), a};
-}
+  static Expr greater(const Expr& a, const Expr& b) { return compare(ComparisonOp::greater, a, b); }
+  static Expr both(const Expr& a, const Expr& b) { return loopy::logical_and({a, b}); }
+  static Expr either(const Expr& a, const Expr& b) { return loopy::logical_or({a, b}); }
+  static Expr one_of(const Expr& a, const Expr& b) {
+    return differ(loopy::Cast{cgen::i32, a}, loopy::Cast{cgen::i32, b});
+  }
+  static Expr negation(const Expr& a) { return loopy::logical_not(a); }
+  static Expr select(const Expr& condition, const Expr& a, const Expr& b) {
+    return loopy::Conditional{condition, a, b};
+  }
+  static Expr wrapping(Op op, const Expr& a, const Expr& b, DType dtype) {
+    return wrapped(op, a, b, dtype);
+  }
+  static Expr bits(Op op, const Expr& a, const Expr& b, DType dtype) {
+    const loopy::BitOp which = op == Op::bit_and  ? loopy::BitOp::and_
+                               : op == Op::bit_or ? loopy::BitOp::or_
+                                                  : loopy::BitOp::xor_;
+    return loopy::Cast{value_type(dtype), loopy::Bitwise{which, a, b}};
+  }
+  static Expr inverted(DType dtype, const Expr& a) {
+    return bits(Op::bit_xor, a, loopy::Cast{value_type(dtype), -1}, dtype);
+  }
+};
 
 std::optional<Expr> complex_operation(Op op, const Operands& operands) {
   switch (op) {
@@ -191,55 +164,15 @@ std::optional<Expr> complex_operation(Op op, const Operands& operands) {
 /// @param types  of the operands
 std::optional<Expr> real_operation(Op op, DType dtype, const Operands& operands,
                                    const std::vector<DType>& types) {
-  if (const auto intrinsic = intrinsic_of(op)) {
-    return loopy::call(std::string(cgen::intrinsic_info(*intrinsic).name), operands);
+  if (op == Op::power && !is_integer(dtype)) {
+    return loopy::power(operands[0], operands[1]);
   }
-  switch (op) {
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-      return loop_arithmetic(op, dtype, operands);
-    case Op::divide:
-      return operands[0] / operands[1];
-    case Op::power:
-      return is_integer(dtype) ? loop_division(op, dtype, operands)
-                               : loopy::power(operands[0], operands[1]);
-    case Op::floor_divide:
-    case Op::remainder:
-      return is_integer(dtype) ? std::optional(loop_division(op, dtype, operands)) : std::nullopt;
-    case Op::negate:
-      return is_integer(dtype) ? wrapped(dtype, {0, operands[0]}, minus) : -operands[0];
-    case Op::absolute:
-      return loop_absolute(dtype, operands[0]);
-    case Op::sign:
-      return loop_sign(dtype, operands[0]);
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-      return loop_bits(op, dtype, operands);
-    case Op::bit_not:
-      return loop_bits(Op::bit_xor, dtype, {operands[0], loopy::Cast{value_type(dtype), -1}});
-    case Op::equal:
-    case Op::not_equal:
-    case Op::less:
-    case Op::less_equal:  // u64 and a type with signs have a comparison of their own
-      return types[0] == types[1] ? std::optional(loop_comparison(op, operands)) : std::nullopt;
-    case Op::logical_and:
-      return loopy::logical_and(operands);
-    case Op::logical_or:
-      return loopy::logical_or(operands);
-    case Op::logical_not:
-      return loopy::logical_not(operands[0]);
-    case Op::where:
-      return loopy::Conditional{operands[0], operands[1], operands[2]};
-    case Op::maximum:
-    case Op::minimum:
-    case Op::fmax:
-    case Op::fmin:
-      return loop_extremum(op, dtype, operands[0], operands[1]);
-    default:
-      return std::nullopt;
+  if (helper_of(TapeStep{op, dtype})) {
+    return loop_division(op, dtype, operands);
   }
+  // u64 and a type with signs have a comparison of their own
+  const bool is_mixed = op >= Op::equal && op <= Op::less_equal && types[0] != types[1];
+  return is_mixed ? std::nullopt : PlainOperations<InLoops>::find(op, dtype, operands);
 }
 
 /// Steps as a function, which the loop engine calls: the operand `k` of a step is parameter `k`, or

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/lower_steps.h"
+#include "rtcg/arrays/lazy/plain_operations.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays::detail {
@@ -38,22 +39,6 @@ Expr compare_mixed(Op op, const Value& a, const Value& b) {
       return a_has_sign ? is_negative || left < right : !is_negative && left < right;
     default:
       return a_has_sign ? is_negative || left <= right : !is_negative && left <= right;
-  }
-}
-
-Expr compare(Op op, const Value& a, const Value& b) {
-  if (a.dtype != b.dtype) {
-    return compare_mixed(op, a, b);
-  }
-  switch (op) {
-    case Op::equal:
-      return equal(a.re, b.re);
-    case Op::not_equal:
-      return not_equal(a.re, b.re);
-    case Op::less:
-      return a.re < b.re;
-    default:
-      return a.re <= b.re;
   }
 }
 
@@ -99,32 +84,6 @@ Expr shift(Op op, const Expr& a, const Expr& b, DType dtype) {
   return select(is_inside, cgen::cast(type, a >> count), outside);
 }
 
-Expr extremum(Op op, const Expr& a, const Expr& b, DType dtype) {
-  const Expr wins = op == Op::maximum || op == Op::fmax ? a > b : a < b;
-  if (!is_floating(dtype)) {
-    return select(wins, a, b);
-  }
-  const bool nan_wins = op == Op::maximum || op == Op::minimum;
-  return nan_wins ? select(wins || not_equal(a, a), a, b) : select(wins || not_equal(b, b), a, b);
-}
-
-Expr sign_of(const Expr& a, DType dtype) {
-  const Expr zero = constant(0, dtype);
-  const Expr one = constant(1, dtype);
-  if (is_unsigned_integer(dtype)) {
-    return select(a > zero, one, zero);
-  }
-  // a itself where it is neither: 0, or a NaN
-  return select(a > zero, one, select(a < zero, constant(-1, dtype), a));
-}
-
-Expr absolute(const Expr& a, DType dtype) {
-  if (is_floating(dtype)) {
-    return call(Intrinsic::abs, {a});
-  }
-  return select(a < 0, wrapping(BinaryOp::subtract, constant(0, dtype), a, dtype), a);
-}
-
 /// Functions whose C names carry the type of the first argument.
 Expr call_by_name(const std::string& function, std::vector<Expr> arguments, DType result,
                   cgen::Dialect dialect) {
@@ -133,28 +92,38 @@ Expr call_by_name(const std::string& function, std::vector<Expr> arguments, DTyp
   return call(has_suffix ? function + "f" : function, std::move(arguments), value_type(result));
 }
 
-Expr arithmetic(Op op, const Value& a, const Value& b, DType dtype) {
-  if (dtype == DType::boolean) {
-    return op == Op::add ? a.re || b.re : a.re && b.re;
+struct InC {
+  using Expr = cgen::Expr;
+  static Expr constant(double value, DType dtype) { return detail::constant(value, dtype); }
+  static Expr integer(int value) { return value; }
+  static Expr call(Intrinsic function, const std::vector<Expr>& operands) {
+    return cgen::call(function, operands);
   }
-  const BinaryOp binary = op == Op::add        ? BinaryOp::add
-                          : op == Op::subtract ? BinaryOp::subtract
-                                               : BinaryOp::multiply;
-  return is_integer(dtype) ? wrapping(binary, a.re, b.re, dtype)
-                           : Expr(cgen::Binary{binary, a.re, b.re});
-}
-
-Expr bits(Op op, const Value& a, const Value& b, DType dtype) {
-  if (dtype == DType::boolean) {
-    return op == Op::bit_and  ? a.re && b.re
-           : op == Op::bit_or ? a.re || b.re
-                              : not_equal(a.re, b.re);
+  static Expr equal(const Expr& a, const Expr& b) { return cgen::equal(a, b); }
+  static Expr differ(const Expr& a, const Expr& b) { return not_equal(a, b); }
+  static Expr less(const Expr& a, const Expr& b) { return a < b; }
+  static Expr less_equal(const Expr& a, const Expr& b) { return a <= b; }
+  static Expr greater(const Expr& a, const Expr& b) { return a > b; }
+  static Expr both(const Expr& a, const Expr& b) { return a && b; }
+  static Expr either(const Expr& a, const Expr& b) { return a || b; }
+  static Expr one_of(const Expr& a, const Expr& b) { return not_equal(a, b); }
+  static Expr negation(const Expr& a) { return !a; }
+  static Expr select(const Expr& condition, const Expr& a, const Expr& b) {
+    return cgen::select(condition, a, b);
   }
-  const Expr result = op == Op::bit_and  ? a.re & b.re
-                      : op == Op::bit_or ? a.re | b.re
-                                         : a.re ^ b.re;
-  return cgen::cast(value_type(dtype), result);
-}
+  static Expr wrapping(Op op, const Expr& a, const Expr& b, DType dtype) {
+    return detail::wrapping(op == Op::add        ? BinaryOp::add
+                            : op == Op::subtract ? BinaryOp::subtract
+                                                 : BinaryOp::multiply,
+                            a, b, dtype);
+  }
+  static Expr bits(Op op, const Expr& a, const Expr& b, DType dtype) {
+    return cgen::cast(value_type(dtype), op == Op::bit_and  ? a & b
+                                         : op == Op::bit_or ? a | b
+                                                            : a ^ b);
+  }
+  static Expr inverted(DType dtype, const Expr& a) { return cgen::cast(value_type(dtype), ~a); }
+};
 
 }  // namespace
 
@@ -235,12 +204,16 @@ Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen:
   const DType dtype = step.dtype;
   const Value& a = operands[0];
   const Value& b = operands[operands.size() > 1 ? 1 : 0];
-  if (const auto intrinsic = intrinsic_of(step.op)) {
-    std::vector<Expr> arguments;
-    for (const Value& operand : operands) {
-      arguments.push_back(operand.re);
-    }
-    return {dtype, call(*intrinsic, std::move(arguments))};
+  const bool is_mixed = step.op >= Op::equal && step.op <= Op::less_equal && a.dtype != b.dtype;
+  if (is_mixed) {
+    return {dtype, compare_mixed(step.op, a, b)};
+  }
+  std::vector<Expr> plain;
+  for (const Value& operand : operands) {
+    plain.push_back(operand.re);
+  }
+  if (const auto result = PlainOperations<InC>::find(step.op, dtype, plain)) {
+    return {dtype, *result};
   }
   if (const auto helper = helper_of(step)) {
     const cgen::Type type = helper_type(dtype);
@@ -249,52 +222,14 @@ Value lower_real(const TapeStep& step, const std::vector<Value>& operands, cgen:
                                          {cgen::cast(type, a.re), cgen::cast(type, b.re)}, type))};
   }
   switch (step.op) {
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-      return {dtype, arithmetic(step.op, a, b, dtype)};
-    case Op::divide:
-      return {dtype, a.re / b.re};
     case Op::floor_divide:
     case Op::remainder:
       return {dtype, divide_reals(step.op, a.re, b.re, dtype, name, body)};
     case Op::power:
       return {dtype, call(Intrinsic::pow, {a.re, b.re})};
-    case Op::negate:
-      return {dtype, is_integer(dtype)
-                         ? wrapping(BinaryOp::subtract, constant(0, dtype), a.re, dtype)
-                         : -a.re};
-    case Op::absolute:
-      return {dtype, absolute(a.re, dtype)};
-    case Op::sign:
-      return {dtype, sign_of(a.re, dtype)};
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-      return {dtype, bits(step.op, a, b, dtype)};
-    case Op::bit_not:
-      return {dtype, cgen::cast(value_type(dtype), ~a.re)};
     case Op::shift_left:
     case Op::shift_right:
       return {dtype, shift(step.op, a.re, b.re, dtype)};
-    case Op::equal:
-    case Op::not_equal:
-    case Op::less:
-    case Op::less_equal:
-      return {dtype, compare(step.op, a, b)};
-    case Op::logical_and:
-      return {dtype, a.re && b.re};
-    case Op::logical_or:
-      return {dtype, a.re || b.re};
-    case Op::logical_not:
-      return {dtype, !a.re};
-    case Op::where:
-      return {dtype, select(a.re, b.re, operands[2].re)};
-    case Op::maximum:
-    case Op::minimum:
-    case Op::fmax:
-    case Op::fmin:
-      return {dtype, extremum(step.op, a.re, b.re, dtype)};
     case Op::signbit:
       return {dtype,
               call(Intrinsic::copysign, {constant(1, a.dtype), a.re}) < constant(0, a.dtype)};
