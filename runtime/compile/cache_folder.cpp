@@ -8,12 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rtcg/runtime/compile/compile_claim.h"
 #include "rtcg/runtime/compile/files.h"
 
 namespace rtcg::runtime {
 namespace {
 
 constexpr std::string_view suffix = ".rtcg";
+constexpr std::string_view claim_prefix = "claim-";
 constexpr std::size_t entry_name_length = 2 * sizeof(Digest) + suffix.size();
 
 bool is_entry_name(std::string_view name) {
@@ -40,6 +42,10 @@ void for_each_name(const std::string& path, const Visit& visit) {
 
 std::string CacheFolder::path_of(const Digest& key) const {
   return path_ + "/" + to_hex(key) + std::string(suffix);
+}
+
+std::string CacheFolder::claim_of(const Digest& key) const {
+  return path_ + "/" + std::string(claim_prefix) + to_hex(key);
 }
 
 std::string CacheFolder::prepare() const {
@@ -83,6 +89,8 @@ std::size_t CacheFolder::trim(std::uint64_t max_bytes) const {
   for_each_name(path_, [&](const std::string& name) {
     if (is_abandoned(name)) {
       ::unlink((path_ + "/" + name).c_str());
+    } else if (name.rfind(claim_prefix, 0) == 0) {
+      CompileClaim::remove_unused(path_ + "/" + name);
     }
   });
   const std::vector<File> entries = files();

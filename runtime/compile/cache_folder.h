@@ -24,6 +24,8 @@ class CacheFolder {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string path_of(const Digest& key) const;
+  /// Of the file by which processes claim to compile an entry.
+  [[nodiscard]] std::string claim_of(const Digest& key) const;
   /// Makes the folder. Empty, or why it is not used: not writable, or others could write to it.
   [[nodiscard]] std::string prepare() const;
 

@@ -13,6 +13,7 @@
 #include "rtcg/runtime/compile/byte_buffer.h"
 #include "rtcg/runtime/compile/cache_entry.h"
 #include "rtcg/runtime/compile/cache_folder.h"
+#include "rtcg/runtime/compile/compile_claim.h"
 #include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/compile/header_memo.h"
@@ -173,8 +174,15 @@ CompiledProgram CompileCache::get(const CacheKey& key,
   try {
     std::optional<CompiledProgram> program = find(key);
     if (!program) {
-      program = compile();
-      store(key, *program);
+      const CompileClaim claim(state_->folder.claim_of(key.digest),
+                               state_->folder.path_of(key.digest));
+      if (claim.is_stored()) {
+        program = find(key);
+      }
+      if (!program) {
+        program = compile();
+        store(key, *program);
+      }
     }
     promise.set_value(std::make_shared<const CompiledProgram>(*program));
     const std::lock_guard<std::mutex> lock(state_->mutex);

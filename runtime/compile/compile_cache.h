@@ -53,8 +53,9 @@ struct CacheEntryInfo {
 /// Binaries on disk, addressed by the content of their sources.
 ///
 /// An entry is one file, complete and checked when it has its final name, so any number of threads
-/// and processes may use one folder at once, and any of them may end at any moment. No lock is held
-/// while compiling. A folder that cannot be read or written, or that others could write to, makes
+/// and processes may use one folder at once, and any of them may end at any moment. Of processes
+/// that miss the same entry one compiles, by the lock of a file, and the others wait for it; without
+/// such locks all compile. A folder that cannot be read or written, or that others could write to, makes
 /// compiling slower and is not an error; statistics() reports it. Files are private to the user
 /// (0700).
 ///

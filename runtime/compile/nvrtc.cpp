@@ -75,7 +75,7 @@ int arch_number(const std::string& target) {
   return is_good ? std::stoi(target.substr(begin, end - begin)) : 0;
 }
 
-void check_request(const CompileRequest& request) {
+void check_cuda_request(const CompileRequest& request) {
   if (request.kind != OutputKind::cubin && request.kind != OutputKind::ptx &&
       request.kind != OutputKind::lto_ir) {
     throw InvalidInput(
@@ -234,7 +234,7 @@ std::vector<std::string> Nvrtc::system_include_dirs(const CompileRequest& /*requ
 
 CompiledProgram Nvrtc::compile(const CompileRequest& request) {
   const NvrtcLibrary& nvrtc = require_library();
-  check_request(request);
+  check_cuda_request(request);
   const std::vector<std::string> options = all_options(nvrtc, request);
   Program program(nvrtc, request);
   const NvrtcLibrary::Status status = program.compile(options);
