@@ -15,6 +15,7 @@
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_statements.h"
+#include "rtcg/loopy/create/refuse_half_written.h"
 #include "rtcg/loopy/create/resolve_calls.h"
 #include "rtcg/loopy/create/segmented_scans.h"
 #include "rtcg/loopy/create/split_unions.h"
@@ -245,7 +246,11 @@ class KernelMaker {
         }
       }
     }
-    return with_simple_predicates(std::move(kernel));
+    kernel = with_simple_predicates(std::move(kernel));
+    if (!parts_.sequential_dependencies) {
+      detail::refuse_half_written(kernel);
+    }
+    return kernel;
   }
 
  private:

@@ -259,6 +259,36 @@ TEST(MakeKernel, ResolvesDependencies) {
             "  set_b: b[i] = 2  {inames=i, dep=barrier}\n");
 }
 
+TEST(MakeKernel, RefusesToReadAnArrayThatIsHalfWritten) {
+  const std::string domain = "{[i, j, k, l]: 0 <= i, j, k, l < 8}";
+  for (const char* text :
+       {"c[i, j] = a[i, j]\ne[i, j] = sum(k, c[i, k]*a[k, j])",     // a chain of products
+        "c[i] = a[i, 0]\ne[i] = sum(k, c[7 - k])",                  // the whole of a row
+        "c[i, j] = a[i, j]\ne[j, k] = sum(i, c[i, j]*c[i, k])",     // columns of other j
+        "c[i] = a[i, 0]\nif i < 7\n  e[i] = c[i] + c[i + 1]\nend",  // the next one
+        "f(x, y) := c[x, y]\nc[i, j] = a[i, j]\ne[i, j] = sum(k, f(i, k))"}) {
+    EXPECT_ERROR("loopy.make_kernel.half_written",
+                 make_kernel(domain, text, {.default_type = cgen::f32}));
+    EXPECT_NO_THROW(static_cast<void>(
+        make_kernel(domain, text, {.default_type = cgen::f32, .sequential_dependencies = true})))
+        << text;
+  }
+  for (const char* text :
+       {"c[i, j] = a[i, j]\ne[k, l] = sum(i, c[k, i]*a[i, l])",     // loops of its own
+        "c[i, j] = a[i, j]\ne[i, l] = sum(k, c[i, k]*a[k, l])",     // rows are whole
+        "c[i, j] = a[i, j]\ne[i, j] = c[i, j] + 1",                 // its own element
+        "c[i] = a[i, 0]\nif i > 0\n  e[i] = c[i] + c[i - 1]\nend",  // an earlier one
+        "c[i] = a[i, 0]\nif i < 7\n  e[i] = c[i + 1]\nend",         // what was there before
+        "e[i] = sum(k, c[k])\nc[i] = e[i]",                         // one row after another
+        "c[j] = a[i, j]\ne[j] = sum(k, c[k])",                      // c is set again
+        "<> t[i] = a[i, 0]\ne[i] = t[7 - i]",                       // without a value before
+        "g[a[i, 0]] = 1\ne[i] = sum(k, g[k])"}) {                   // nobody knows where
+    EXPECT_NO_THROW(static_cast<void>(make_kernel(
+        domain, text, {.arguments = "a: i32[8, 8]; g: i32[8]; ...", .default_type = cgen::i32})))
+        << text;
+  }
+}
+
 TEST(MakeKernel, TurnsNegatedIntegerConditionsAround) {
   EXPECT_EQ(statements("{[i]: 0 <= i < n}",
                        "if i < 2\n  a[i] = 1\nelse\n  a[i] = 2\nend\n"

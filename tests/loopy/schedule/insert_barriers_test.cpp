@@ -60,8 +60,8 @@ TEST(ScheduleRun, SeesValuesThatAreMissing) {
 }
 
 TEST(ScheduleRun, SeesBlocksThatMeet) {
-  const Kernel kernel = preprocess(
-      kernel_of("{[i]: 0 <= i < 8}", "b[i] = 1.0\nc[i] = b[7 - i]", "tag_inames(i:g.0)"));
+  const Kernel kernel = preprocess(kernel_of(
+      "{[i, j]: 0 <= i, j < 8}", "b[i] = 1.0\nc[j] = b[7 - j]", "tag_inames(i:g.0, j:g.0)"));
   const ScheduleRun run(kernel, build_loop_tree(kernel), {});
   EXPECT_NE(run.problem().find("of block"), std::string::npos);
 }

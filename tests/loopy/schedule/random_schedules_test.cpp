@@ -132,9 +132,9 @@ TEST(RandomSchedules, KeepThreadsThatShareApart) {
   int with_barriers = 0;
   for (std::uint64_t seed = 1; seed <= count && !HasFailure(); ++seed) {
     Random random(seed);
-    const Kernel kernel = random_sharing(random);
-    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, to_string(kernel)));
     try {
+      const Kernel kernel = random_sharing(random);
+      SCOPED_TRACE(fmt::format("seed {}\n{}", seed, to_string(kernel)));
       static_cast<void>(checked_kernel(kernel));
       const ScheduleRun run = run_schedule(kernel, {});
       EXPECT_EQ(run.problem(), "") << schedule_text(kernel);

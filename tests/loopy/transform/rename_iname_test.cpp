@@ -49,10 +49,10 @@ TEST(RenameIname, UnitesLoops) {
 
 TEST(RenameIname, UnitesReductions) {
   const Kernel before =
-      make_kernel("{[i, k, l]: 0 <= i, k, l < n}", "b[i] = sum(k, a[i, k])\nc[i] = sum(l, b[l])",
+      make_kernel("{[i, k, l]: 0 <= i, k, l < n}", "b[i] = sum(k, a[i, k])\nc[i] = sum(l, a[l, i])",
                   {.default_type = cgen::f32});
   const Kernel united = rename_iname(before, "l", "k");
-  EXPECT_EQ(statements_of(united), "b[i] = sum(k, a[i, k])\nc[i] = sum(k, b[k])\n");
+  EXPECT_EQ(statements_of(united), "b[i] = sum(k, a[i, k])\nc[i] = sum(k, a[k, i])\n");
   expect_recipe(before, united, "rename_iname(l, k)\n");
 }
 
