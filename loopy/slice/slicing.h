@@ -233,7 +233,7 @@ struct Slicing {
 [[nodiscard]] Slicing parse_slicing(std::string_view text);
 
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
-/// from the outermost on. A fetch that does not name what it sweeps sweeps all loops within a
+/// from the outermost on; where the kernel has such a name, the recipe renames i first. A fetch that does not name what it sweeps sweeps all loops within a
 /// block, or within a thread if it fills registers. Rules that read a fetched array are expanded,
 /// but those whose body is one element by indices that are not affine: the tile of such a view has
 /// the axes of its arguments. Where fusions make the indices of a fetched array so, it gets one.
@@ -246,7 +246,7 @@ struct Slicing {
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
 ///                       loopy.recipe_of.nothing_to_exchange, loopy.exchange_items.no_items,
 ///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout,
-///                       loopy.recipe_of.bad_march
+///                       loopy.recipe_of.bad_march, loopy.recipe_of.ambiguous_loop
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

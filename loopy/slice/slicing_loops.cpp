@@ -1,5 +1,6 @@
 // Steps of a slicing that cut loops, share them, and put them on launches.
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,11 @@
 
 namespace rtcg::loopy::detail {
 namespace {
+
+/// What a cut calls the loops that it cuts next.
+std::string rest_name(const std::string& iname, std::size_t first, std::size_t last) {
+  return fmt::format("{}_{}to{}", iname, first, last);
+}
 
 /// Whether a reduction of one value is over the iname.
 bool has_simple_sum(const Kernel& expanded, const std::string& iname) {
@@ -31,10 +37,106 @@ bool has_simple_sum(const Kernel& expanded, const std::string& iname) {
   return found;
 }
 
+/// Whether a name of the kernel is in the way of those that the cuts of an iname make.
+bool is_in_the_way(const NameGenerator& names, const std::string& iname, std::size_t parts) {
+  for (std::size_t i = 0; i < parts; ++i) {
+    if (names.is_taken(part_name(iname, i)) || names.is_taken(rest_name(iname, i, parts - 1))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Gives inames of a slicing other names, and with them the loops that cuts make of them.
+class SlicingRenamer {
+ public:
+  SlicingRenamer(const Kernel& kernel, std::map<std::string, std::string> names,
+                 std::map<std::string, std::string> loops)
+      : kernel_(kernel), names_(std::move(names)), loops_(std::move(loops)) {}
+
+  [[nodiscard]] Slicing renamed(Slicing slicing) const {
+    for (InameSlicing& each : slicing.inames) {
+      rename(each.iname);
+    }
+    for (FetchPlan& each : slicing.fetches) {
+      rename_loops(each.swept);
+      rename(each.at);
+    }
+    for (MarchPlan& each : slicing.marches) {
+      rename(each.iname);
+    }
+    for (QueuePlan& each : slicing.queues) {
+      rename(each.along);
+    }
+    for (auto* all : {&slicing.atomic_reductions, &slicing.last_block_reductions,
+                      &slicing.look_back, &slicing.exchanges, &slicing.launches}) {
+      std::for_each(all->begin(), all->end(), [&](std::string& each) { rename(each); });
+    }
+    rename_loops(slicing.loop_order);
+    return slicing;
+  }
+
+ private:
+  void rename(std::string& iname) const {
+    const auto found = names_.find(iname);
+    iname = found == names_.end() ? iname : found->second;
+  }
+  void rename_loops(std::vector<std::string>& loops) const {
+    for (std::string& each : loops) {
+      const auto part = loops_.find(each);
+      if (part != loops_.end() && is_iname(kernel_, each)) {
+        throw InvalidInput(
+            "loopy.recipe_of.ambiguous_loop",
+            fmt::format("'{0}' is an iname of kernel '{1}' and what the slicing calls a loop of "
+                        "another iname: rename the iname, rename_iname({0}, new_name)",
+                        each, kernel_.name));
+      }
+      part != loops_.end() ? void(each = part->second) : rename(each);
+    }
+  }
+
+  const Kernel& kernel_;
+  std::map<std::string, std::string> names_{};
+  std::map<std::string, std::string> loops_{};
+};
+
 }  // namespace
 
 std::string part_name(const std::string& iname, std::size_t number) {
   return fmt::format("{}_{}", iname, number);
+}
+
+std::optional<RenamedSlicing> with_free_part_names(const Kernel& kernel, const Slicing& slicing) {
+  NameGenerator names = make_name_generator(kernel);
+  std::map<std::string, std::string> renamed;
+  std::map<std::string, std::string> loops;
+  RenamedSlicing result;
+  const auto look_at = [&](const std::string& iname, std::size_t parts) {
+    if (parts < 2 || !is_iname(kernel, iname) || !is_in_the_way(names, iname, parts)) {
+      return;
+    }
+    std::string other = iname;
+    do {
+      other += '_';
+    } while (names.is_taken(other) || is_in_the_way(names, other, parts));
+    names.reserve(other);
+    for (std::size_t i = 0; i < parts; ++i) {
+      loops.emplace(part_name(iname, i), part_name(other, i));
+    }
+    result.steps.push_back({"rename_iname", {iname, other}, {}});
+    renamed.emplace(iname, std::move(other));
+  };
+  for (const InameSlicing& each : slicing.inames) {
+    look_at(each.iname, each.factors.size());
+  }
+  for (const MarchPlan& each : slicing.marches) {
+    look_at(each.iname, 2);
+  }
+  if (renamed.empty()) {
+    return std::nullopt;
+  }
+  result.slicing = SlicingRenamer(kernel, std::move(renamed), std::move(loops)).renamed(slicing);
+  return result;
 }
 
 std::string list_of(const std::vector<std::string>& items) {
@@ -79,8 +181,8 @@ void add_splits(const InameSlicing& sliced, std::vector<RecipeStep>& steps) {
     for (std::size_t j = i + 1; j <= last; ++j) {
       inner_length *= sliced.factors[j].length;
     }
-    const std::string inner = i + 1 == last ? part_name(sliced.iname, last)
-                                            : fmt::format("{}_{}to{}", sliced.iname, i + 1, last);
+    const std::string inner =
+        i + 1 == last ? part_name(sliced.iname, last) : rest_name(sliced.iname, i + 1, last);
     RecipeStep step{"split_iname",
                     {rest, std::to_string(inner_length)},
                     {{"outer_name", part_name(sliced.iname, i)}, {"inner_name", inner}}};

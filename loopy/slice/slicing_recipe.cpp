@@ -96,6 +96,15 @@ std::vector<RecipeStep> store_steps(const Kernel& expanded, const Slicing& slici
   return steps;
 }
 
+/// The steps, and those of a slicing of the kernel after them.
+std::vector<RecipeStep> followed_by(const Kernel& kernel, std::vector<RecipeStep> steps,
+                                    const Slicing& slicing) {
+  for (RecipeStep& step : recipe_of(apply_recipe(kernel, steps), slicing)) {
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 /// What the kernel with the fused inames takes, after what fuses them.
 std::vector<RecipeStep> fused_recipe(const Kernel& kernel, const Slicing& slicing) {
   std::vector<RecipeStep> steps;
@@ -222,22 +231,19 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     Slicing others = slicing;
     others.stores.clear();
     others.global_values.clear();
-    for (RecipeStep& step : recipe_of(apply_recipe(kernel, steps), others)) {
-      steps.push_back(std::move(step));
-    }
-    return steps;
+    return followed_by(kernel, std::move(steps), others);
   }
   if (!slicing.online.empty()) {
     std::vector<RecipeStep> steps = online_steps(expand_subst(kernel), slicing);
     Slicing others = slicing;
     others.online.clear();
-    for (RecipeStep& step : recipe_of(apply_recipe(kernel, steps), others)) {
-      steps.push_back(std::move(step));
-    }
-    return steps;
+    return followed_by(kernel, std::move(steps), others);
   }
   if (!slicing.fusions.empty()) {
     return fused_recipe(kernel, slicing);
+  }
+  if (const auto renamed = detail::with_free_part_names(kernel, slicing)) {
+    return followed_by(kernel, renamed->steps, renamed->slicing);
   }
   const Kernel expanded = expand_subst(kernel);
   const NameSet reduced = all_reduction_inames(expanded);

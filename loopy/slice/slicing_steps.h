@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,15 @@ namespace rtcg::loopy::detail {
 
 /// What a cut calls its loops, from the outermost on: `i_0`, `i_1`.
 [[nodiscard]] std::string part_name(const std::string& iname, std::size_t number);
+/// A slicing and the steps before it.
+struct RenamedSlicing {
+  std::vector<RecipeStep> steps{};
+  Slicing slicing{};
+};
+/// Where the kernel has names that cuts make, `j_0` beside `j`: the inames that are cut get others.
+/// @throws InvalidInput  loopy.recipe_of.ambiguous_loop: a word names a loop that is both
+[[nodiscard]] std::optional<RenamedSlicing> with_free_part_names(const Kernel& kernel,
+                                                                 const Slicing& slicing);
 /// `[i, j]` as recipes have it.
 [[nodiscard]] std::string list_of(const std::vector<std::string>& items);
 /// Null where the slicing has none.

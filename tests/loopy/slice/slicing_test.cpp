@@ -31,6 +31,31 @@ TEST(Slicing, IsReadAsItIsWritten) {
             "k: for for*8; fetch a; stages 3");
 }
 
+TEST(Slicing, CutsInamesBesideNamesThatItsLoopsWouldHave) {
+  const Kernel rows = make_kernel("{[i, j, j_0, j_1to2]: 0 <= i, j, j_0, j_1to2 < 64}",
+                                  "mean[i] = sum(j, a[i, j])/64\n"
+                                  "most[i] = reduce(max, j_0, a[i, j_0])\n"
+                                  "i_1[i, j_1to2] = a[i, j_1to2] - mean[i]",
+                                  {.default_type = cgen::f32});
+  const std::string words = "i: for for*8; j: unr for*2 l.0*8; j_0: for l.0*8; j_1to2: for l.0*8";
+  const Kernel sliced = apply(rows, parse_slicing(words));
+  EXPECT_TRUE(is_iname(sliced, "j__2"));
+  EXPECT_TRUE(is_iname(sliced, "i__0"));
+  EXPECT_TRUE(is_iname(sliced, "j_0_1"));
+  EXPECT_EQ(to_string(recipe_of(rows, parse_slicing(words)).front()), "rename_iname(i, i_)");
+  EXPECT_NO_THROW(static_cast<void>(generate(sliced, Target::cuda)));
+  // a march and its queue are renamed as well, and words that name loops
+  const Kernel stencil = make_kernel("{[i, i_0]: 1 <= i < 31 and 0 <= i_0 < 32}",
+                                     "v[i, i_0] = u[i - 1, i_0] + u[i, i_0] + u[i + 1, i_0]",
+                                     {.default_type = cgen::f32});
+  EXPECT_NO_THROW(static_cast<void>(
+      apply(stencil, parse_slicing("i_0: l.0; i: g.0; march i*8; queue u 3 along i"))));
+  EXPECT_NO_THROW(static_cast<void>(
+      apply(stencil, parse_slicing("i: for for*8; i_0: for for*4; order i_1,i_0_0"))));
+  EXPECT_ERROR("loopy.recipe_of.ambiguous_loop",
+               apply(stencil, parse_slicing("i: for for*8; order i_0,i_1")));
+}
+
 TEST(Slicing, SaysTheOrderOfLoops) {
   const std::string text = "i: for for*8; j: for for*4; order j_0,i_0,i_1,j_1";
   EXPECT_EQ(to_string(parse_slicing(text)), text);
