@@ -10,6 +10,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/slice/apart_nests.h"
 #include "rtcg/loopy/slice/choice_places.h"
 #include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
@@ -21,6 +22,7 @@
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
 #include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/slice/worded_source.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 
 namespace rtcg::loopy {
@@ -550,9 +552,8 @@ class TileSource final : public SlicingSource {
 
 SourcePtr detail::tile_slicings(const Kernel& kernel, const SlicingConstraints& constraints,
                                 const RankingBounds& bounds) {
-  SlicingProblem problem =
-      read_slicing_problem(kernel, constraints.parameters, constraints.free_layouts,
-                           constraints.machine);
+  SlicingProblem problem = read_slicing_problem(kernel, constraints.parameters,
+                                                constraints.free_layouts, constraints.machine);
   problem.bounds = bounds;
   return tile_slicings(std::move(problem), constraints);
 }
@@ -561,18 +562,61 @@ SourcePtr detail::tile_slicings(SlicingProblem problem, const SlicingConstraints
   return std::make_shared<TileSource>(std::move(problem), constraints);
 }
 
+namespace {
+
+/// Those of the kernel whose nests have loops of their own, with the hints for each copy of a loop.
+/// Values that are stored part nests, too, unless these have nothing to do with each other.
+detail::SourcePtr apart_slicings(const Kernel& kernel, SlicingConstraints constraints,
+                                 bool are_values_stored) {
+  std::optional<detail::ApartNests> apart = detail::apart_nests(kernel);
+  if (!apart || (are_values_stored && !apart->is_any_independent)) {
+    return nullptr;
+  }
+  for (const auto& [copy, iname] : apart->copies) {
+    if (const auto hint = constraints.inames.find(iname); hint != constraints.inames.end()) {
+      constraints.inames[copy] = hint->second;
+    }
+  }
+  std::future<detail::SourcePtr> stored = std::async(
+      std::launch::async, [&] { return detail::stored_slicings(apart->kernel, constraints); });
+  detail::SourcePtr chain = detail::chain_slicings(apart->kernel, constraints);
+  return detail::with_words({.is_apart = true}, detail::merged(std::move(chain), stored.get()));
+}
+
+/// Those that change no statement first.
+detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& constraints) {
+  if (detail::SourcePtr chain = detail::chain_slicings(kernel, constraints)) {
+    return chain;
+  }
+  std::future<detail::SourcePtr> fused =
+      std::async(std::launch::async, [&] { return detail::fused_slicings(kernel, constraints); });
+  detail::SourcePtr nest = detail::nest_slicings(kernel, constraints, {});
+  return detail::merged(std::move(nest), fused.get());
+}
+
+}  // namespace
+
 SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints) {
   check_hints(kernel, constraints);
-  std::future<SourcePtr> stored =
-      std::async(std::launch::async, [&] { return stored_slicings(kernel, constraints); });
-  source_ = chain_slicings(kernel, constraints);
-  if (source_ == nullptr) {
-    std::future<SourcePtr> fused =
-        std::async(std::launch::async, [&] { return fused_slicings(kernel, constraints); });
-    SourcePtr nest = nest_slicings(kernel, constraints, {});
-    source_ = merged(std::move(nest), fused.get());
+  std::future<SourcePtr> rewritten = std::async(std::launch::async, [&] {
+    SourcePtr stored = stored_slicings(kernel, constraints);
+    const bool has_any = stored != nullptr && stored->count() != 0;
+    return merged(std::move(stored), apart_slicings(kernel, constraints, has_any));
+  });
+  try {
+    source_ = as_described(kernel, constraints);
+  } catch (const InvalidInput& error) {
+    SourcePtr others = rewritten.get();
+    // a hint, or all there is to slice, may be about the loops of one nest
+    const bool is_of_slicings = error.code().starts_with("loopy.slicings.");
+    if (!is_of_slicings || others == nullptr || others->count() == 0) {
+      throw;
+    }
+    source_ =
+        merged(left_out_family("loops as they are described", error.message()), std::move(others));
+    return;
   }
-  source_ = merged(std::move(source_), stored.get());
+  source_ = merged(std::move(source_), rewritten.get());
 }
 
 std::optional<std::size_t> detail::SlicingSource::find_words(const std::string& words) const {

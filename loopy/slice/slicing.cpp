@@ -335,7 +335,7 @@ std::string to_string(const LayoutPlan& plan) {
 }
 
 std::string to_string(const Slicing& slicing) {
-  std::string text;
+  std::string text = slicing.is_apart ? "apart" : "";
   for (const StorePlan& each : slicing.stores) {
     text += (text.empty() ? "" : "; ") + to_string(each);
   }
@@ -430,7 +430,9 @@ Slicing parse_slicing(std::string_view text) {
         fail(text, fmt::format("'{}' is there twice", subject));
       }
     }
-    if (words.front() == "store") {
+    if (words.front() == "apart" && words.size() == 1) {
+      slicing.is_apart = true;
+    } else if (words.front() == "store") {
       slicing.stores.push_back(parse_store(text, words));
     } else if (words.front() == "fuse") {
       slicing.fusions.push_back(parse_fusion(text, words));

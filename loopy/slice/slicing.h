@@ -166,11 +166,15 @@ struct StorePlan {
 ///     i: g.0; j,l: for l.0*256; online j,k
 ///     e: g.0; i: ilp; j: l.1; k: l.0; place along_x shared
 ///     fuse ab = a b; fuse k = e*4 f*8; c: g.0 l.0*64; ab: g.1 ilp*8; k: for for*32; fetch A
+///     apart; j: g.0 l.0*128; i: g.1 for*64; i_q: g.0; j_q: for l.0*128; launch before i_q
 ///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
+  /// Statements that share inames with earlier ones, but need not, have inames of their own: `j_c`
+  /// for the `j` of a nest that first writes `c`. The other words are about the kernel after this.
+  bool is_apart = false;
   /// Values in arrays of their own, one after the other. The other words are about the kernel after
-  /// this, but for global_values.
+  /// this, but for global_values and is_apart.
   std::vector<StorePlan> stores{};
   /// Before all else but stores, which names the new inames.
   std::vector<InameFusion> fusions{};
@@ -246,7 +250,8 @@ struct Slicing {
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
 ///                       loopy.recipe_of.nothing_to_exchange, loopy.exchange_items.no_items,
 ///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout,
-///                       loopy.recipe_of.bad_march, loopy.recipe_of.ambiguous_loop
+///                       loopy.recipe_of.bad_march, loopy.recipe_of.ambiguous_loop,
+///                       loopy.recipe_of.nothing_apart
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

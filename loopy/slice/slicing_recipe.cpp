@@ -6,6 +6,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/slice/apart_nests.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/slice/slicing_steps.h"
@@ -226,6 +227,18 @@ void add_early_sharing(const Kernel& expanded, const Slicing& slicing, const Nam
 }  // namespace
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
+  if (slicing.is_apart) {
+    std::optional<detail::ApartNests> apart = detail::apart_nests(kernel);
+    if (!apart) {
+      throw InvalidInput("loopy.recipe_of.nothing_apart",
+                         fmt::format("kernel '{}' has no statements that share inames with earlier "
+                                     "ones and need not: leave out 'apart'",
+                                     kernel.name));
+    }
+    Slicing others = slicing;
+    others.is_apart = false;
+    return followed_by(kernel, std::move(apart->steps), others);
+  }
   if (!slicing.stores.empty()) {
     std::vector<RecipeStep> steps = store_steps(expand_subst(kernel), slicing);
     Slicing others = slicing;

@@ -165,9 +165,10 @@ void Wisdom::add(const Kernel& kernel, const runtime::Device& device,
                  double microseconds) const {
   WisdomEntry entry{kernel_key(kernel), device.identity(),  device.info().target,
                     parameters,         to_string(slicing), microseconds};
-  // an order of axes, names of rules and of stored values are those of the kernel as it is written
-  const bool is_canonical =
-      slicing.layouts.empty() && slicing.shared_values.empty() && slicing.stores.empty();
+  // an order of axes, names of rules, of stored values and of loops that nests get are those of the
+  // kernel as it is written
+  const bool is_canonical = slicing.layouts.empty() && slicing.shared_values.empty() &&
+                            slicing.stores.empty() && !slicing.is_apart;
   const CanonicalForm form = is_canonical ? canonical_form(kernel) : CanonicalForm();
   if (!form.key.empty()) {
     entry.kernel = form.key;

@@ -51,5 +51,21 @@ TEST(StoredValues, TakeTemporariesWithThem) {
   expect_same_everywhere(apply(kernel, slicing), kernel, {});
 }
 
+// Nests that share inames without need, sliced as if they had others; `j_0` is one of the kernel's.
+TEST(ApartNests, KeepTheNumbers) {
+  const Kernel kernel = make_kernel("{[i, j, j_0]: 0 <= i, j, j_0 < n}",
+                                    "s[j] = sum(i, r[i]*a[i, j])\n"
+                                    "q[i] = sum(j, a[i, j]*p[j])\n"
+                                    "c[i, j_0] = sum(j, a[i, j]*b[j, j_0])",
+                                    {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  for (const char* words :
+       {"apart; j: g.0 l.0*4; i: for for*2; i_q: g.0 l.0*4; j_q: for for*4; launch before i_q; "
+        "i_c: g.1 l.1*2; j_0: g.0 l.0*2; j_c: for for*4; launch before i_c",
+        "apart; j: g.0 l.0*4; i: g.1 for*2; last i; i_q: g.0; j_q: for l.0*4; launch before i_q"}) {
+    SCOPED_TRACE(words);
+    expect_same_everywhere(apply(kernel, parse_slicing(words)), kernel, {{"n", 9}});
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy

@@ -77,6 +77,32 @@ TEST(StoredSlicings, AreNotListedForOtherSums) {
   }
 }
 
+TEST(StoredSlicings, AreSlicedUnderAnyNames) {
+  // the reductions share an iname: their copies have the names that loops of cuts have
+  const auto first_of = [](const char* most) {
+    const Kernel kernel =
+        make_kernel("{[i, j, k, l, m]: 0 <= i, j, l < 1024 and 0 <= k, m < 64}",
+                    std::string("mean[i] = sum(j, sum(k, a[i, k]*b[j, k]))\n") + most,
+                    {.default_type = cgen::f32});
+    const SlicingStream stream(kernel, {.min_threads = 64, .max_threads = 128});
+    return stream.at(0);
+  };
+  const RankedSlicing own = first_of("most[i] = reduce(max, l, sum(m, a[i, m]*b[l, m]))");
+  const RankedSlicing shared = first_of("most[i] = reduce(max, j, sum(k, a[i, k]*b[j, k]))");
+  EXPECT_TRUE(stores_any(own)) << own.words;
+  EXPECT_TRUE(stores_any(shared)) << shared.words;
+  EXPECT_NEAR(shared.predicted_seconds, own.predicted_seconds, 0.01 * own.predicted_seconds);
+}
+
+TEST(StoredSlicings, KeepHints) {
+  SlicingConstraints constraints{.min_threads = 64, .max_threads = 64, .max_items_per_thread = 16};
+  constraints.inames["i"].threads = {16};
+  const SlicingStream stream(attention(), constraints);
+  const RankedSlicing first = stream.at(0);
+  EXPECT_TRUE(stores_any(first)) << first.words;
+  EXPECT_NE(first.words.find("i: g.0 l.1*16;"), std::string::npos) << first.words;
+}
+
 TEST(StoredSlicings, CanAllBeGenerated) {
   const SlicingStream& stream = slicings_of_attention();
   for (std::size_t i = 0; i < 4; ++i) {
