@@ -25,5 +25,21 @@ TEST(SmallCheck, TakesBlocksThatAreLongerThanTheSizes) {
   }
 }
 
+// 32 steps of a sum are two tiles of 16, fewer than the stages
+TEST(SmallCheck, TakesCopiesThatRunFurtherAheadThanTheSizes) {
+  const Kernel product =
+      make_kernel("{[i, j, k]: 0 <= i, j < n and 0 <= k < m}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f32});
+  for (const char* words :
+       {"j: g.0 l.0*8; i: g.1 l.1*8; k: for for*16; fetch a; fetch b; stages 3",
+        "j: g.0 l.0*8; i: g.1 l.1*8; k: for for*64; fetch a stages 4; fetch b stages 4",
+        "j: g.0 l.0*8; i: g.1 l.1*8; k: for for*512; fetch a; fetch b; stages 2"}) {
+    EXPECT_EQ(wrong_at_small_sizes(product, {{"n", 1024}, {"m", 4096}}, runtime::Device::host(),
+                                   parse_slicing(words), 1),
+              "")
+        << words;
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
