@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/preprocess/realizer.h"
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/guarded_reads.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -32,6 +34,52 @@ bool reads_later_target(const std::vector<Expr>& targets, const std::vector<Expr
     }
   }
   return false;
+}
+
+/// Whether nearly all points meet a condition: then it costs more to ask for it in each step of
+/// what depends on it than to compute that for the others, too.
+bool leaves_out_few(const Expr& condition) {
+  const Comparison* comparison = get_if<Comparison>(condition);
+  return comparison != nullptr && comparison->op == ComparisonOp::not_equal;
+}
+
+/// Whether sums within a value may be computed also where nothing asks for it: all that they read
+/// is there, and nothing is divided by 0.
+bool is_safe_everywhere(const Kernel& kernel, const Expr& value, const Instruction& around) {
+  if (reduction_inames(value).empty()) {
+    return false;
+  }
+  bool is_safe = true;
+  walk(value, [&](const Expr& part) {
+    is_safe = is_safe && !is<Call>(part) && !is<FloorDiv>(part) && !is<Modulo>(part) &&
+              !is<LinearAccess>(part);
+    if (const Access* access = get_if<Access>(part)) {
+      is_safe =
+          is_safe &&
+          std::all_of(access->indices.begin(), access->indices.end(), [&](const Expr& index) {
+            const auto affine = to_affine(index);
+            return affine && std::none_of(affine->terms().begin(), affine->terms().end(),
+                                          [&](const Affine::Term& term) {
+                                            return find_temporary(kernel, term.name) != nullptr;
+                                          });
+          });
+    }
+    return is_safe;
+  });
+  if (!is_safe) {
+    return false;
+  }
+  NameSet inames = around.within_inames;
+  for (const std::string& each : free_names(value)) {
+    if (is_iname(kernel, each)) {
+      inames.insert(each);
+    }
+  }
+  ConstraintSet here = constraints_of(kernel, inames);
+  for (const Expr& each : around.predicates) {
+    here.add(context_of(each));
+  }
+  return with_guarded_reads(kernel, value, here) == value;
 }
 
 }  // namespace
@@ -142,7 +190,11 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
 
 Expr Realizer::realize_conditional(const Conditional& conditional, const Instruction& around) {
   const Expr condition = realize_within(conditional.condition, around);
-  const Expr then_value = realize_under(condition, conditional.then_value, around);
+  const bool needs_no_branch =
+      leaves_out_few(condition) && is_safe_everywhere(kernel_, conditional.then_value, around);
+  const Expr then_value = needs_no_branch
+                              ? realize_within(conditional.then_value, around)
+                              : realize_under(condition, conditional.then_value, around);
   const Expr else_value = realize_under(logical_not(condition), conditional.else_value, around);
   return Conditional{condition, then_value, else_value};
 }

@@ -3,6 +3,7 @@
 
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/check/check_bounds.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
@@ -46,6 +47,27 @@ TEST(Defect02, ReductionsRunWhereTheirBranchIsTaken) {
                                         "split_iname(j, 4, inner_tag=ilp)\n"
                                         "split_iname(i, 4)"),
                            expected, {{"n", 9}});
+  }
+}
+
+// a branch in each step of the sum cost more than the sum of the few points without it
+TEST(GuardedReductions, NeedNoBranchWhereNearlyAllPointsMeetTheCondition) {
+  const Kernel pairs =
+      guarded_kernel("{[i, j, d]: 0 <= i, j < n and 0 <= d < 3}",
+                     "y[j] = sum(i, sum(d, (x[i, d] - x[j, d])**2) if i != j else 5)",
+                     "x: f64[n, 3]; y: f64[n]; n: i32");
+  EXPECT_EQ(generate_text(infer_types(pairs), Target::cuda).find("if ("), std::string::npos);
+  expect_same_everywhere(
+      apply_recipe(pairs, "split_iname(j, 4, outer_tag=g.0, inner_tag=l.0)\nsplit_iname(i, 4)"),
+      pairs, {{"n", 9}});
+  // at the point that is left out the sum would read outside, or what another element says
+  for (const char* statement : {"y[j] = sum(i, a[i + j]) if j != n - 1 else 0",
+                                "y[j] = sum(i, a[at[j]]) if j != n - 1 else 0"}) {
+    SCOPED_TRACE(statement);
+    const Kernel kernel = guarded_kernel("{[i, j]: 0 <= i, j < n}", statement,
+                                         "a: f64[2*n - 2]; at: i32[n]; y: f64[n]; n: i32");
+    EXPECT_NE(generate_text(infer_types(kernel), Target::cuda).find("if ("), std::string::npos);
+    expect_same_everywhere(kernel, kernel, {{"n", 9}});
   }
 }
 
