@@ -149,16 +149,26 @@ CodeItem lower_assignment(KernelVariables& variables, const Assignment& assignme
   return {CodeStatement{cgen::assign(place, value)}};
 }
 
+/// Whether a value consists of constants, of which conditions may choose one.
+bool is_made_of_constants(const Expr& value) {
+  bool is_constant = true;
+  walk(value, [&](const Expr& part) {
+    if (const Conditional* choice = get_if<Conditional>(part)) {
+      is_constant = is_constant && is_made_of_constants(choice->then_value) &&
+                    is_made_of_constants(choice->else_value);
+      return false;
+    }
+    is_constant = is_constant && !is<Name>(part) && !is<Access>(part) && !is<LinearAccess>(part);
+    return is_constant;
+  });
+  return is_constant;
+}
+
 }  // namespace
 
 cgen::Type value_type(const KernelVariables& variables, const Assignment& assignment,
                       const cgen::Type& target) {
-  bool is_constant = true;
-  walk(assignment.value, [&](const Expr& part) {
-    is_constant = is_constant && !is<Name>(part) && !is<Access>(part) && !is<LinearAccess>(part);
-    return is_constant;
-  });
-  if (is_constant) {
+  if (is_made_of_constants(assignment.value)) {
     return target;
   }
   const cgen::Type own = variables.type_of(assignment.value);

@@ -234,6 +234,11 @@ TEST(Defect20, LiteralsTakeTheTypeTheyAreComparedWith) {
   EXPECT_NE(text.find("b[i] < 0.5f"), std::string::npos) << text;
 }
 
+TEST(Generate, ConstantsThatConditionsChooseTakeTheTypeOfTheirTarget) {
+  const std::string text = cuda("{[i]: 0 <= i < n}", "a[i] = if(b[i] < 0.5, 1.0, 2.5)");
+  EXPECT_NE(text.find("? 1.0f : 2.5f;"), std::string::npos) << text;
+}
+
 TEST(Defect20, WhatIsKnownIsNotWritten) {
   const auto text = [](const char* statements, const char* recipe) {
     return generate_text(
