@@ -1,9 +1,12 @@
 // Scans along the blocks of the grid in one launch, by decoupled look-back.
+#include <algorithm>
+
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/kernel/look_back_places.h"
 #include "rtcg/loopy/preprocess/realizer.h"
 #include "rtcg/loopy/transform/loop_end.h"
+#include "rtcg/loopy/transform/scan_over_grid.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -24,6 +27,24 @@ std::string Realizer::add_look_back_state(const Expr& length_words) {
       add_temporary("look_back_state", cgen::u64, AddressSpace::global, {1 + length_words});
   look_back_states_.push_back(state);
   return state;
+}
+
+std::vector<Expr> Realizer::look_back_with(const std::vector<Expr>& totals,
+                                           const Reduction& reduction, const Instruction& around) {
+  const ReductionOperation operation(kernel_, reduction, types_of_targets(kernel_, reduction));
+  ScanSweeps sweeps;
+  for (const std::string& each : around.within_inames) {
+    const auto& constraints = find_home_domain(kernel_, reduction.inames.front())->constraints;
+    const bool grows =
+        std::any_of(constraints.constraints().begin(), constraints.constraints().end(),
+                    [&](const Constraint& one) { return one.expr.coefficient(each) != 0; });
+    sweeps.grid = grows ? each : sweeps.grid;
+  }
+  sweeps.thread = find_look_back_threads(kernel_);
+  std::string last;
+  const std::vector<Expr> before = look_back(operation, totals, sweeps, around, last);
+  new_dependencies_.insert(last);
+  return before;
 }
 
 std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
@@ -82,7 +103,9 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
   statement.within_inames = threads.within_inames;
   statement.within_inames.insert(thread);
   statement.depends_on = threads.depends_on;
-  statement.depends_on.insert(last);
+  if (!last.empty()) {
+    statement.depends_on.insert(last);
+  }
   statement.call_site = threads.call_site;
   kernel_.instructions.push_back(statement);
 

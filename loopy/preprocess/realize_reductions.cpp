@@ -171,7 +171,10 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
     // a scan continues in each iteration, in every branch
     const std::vector<Expr> outer = branches_;
     branches_ = scanned != nullptr ? std::vector<Expr>{} : outer;
-    const std::vector<Expr> values = scanned != nullptr
+    const std::vector<Expr> totals =
+        scanned != nullptr ? totals_of_scan(expr) : std::vector<Expr>{};
+    const std::vector<Expr> values = !totals.empty() ? look_back_with(totals, *scanned, around)
+                                     : scanned != nullptr
                                          ? realize_scan(*scanned, looks_back(expr), around)
                                          : realize_reduction(*reduction, around);
     Expr value = values.size() == 1 ? values.front() : Expr(Call{tuple_function, values});

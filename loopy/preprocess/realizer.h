@@ -81,6 +81,9 @@ class Realizer {
   /// @param looks_back  from block to block, along an axis of the grid
   std::vector<Expr> realize_scan(const Reduction& reduction, bool looks_back,
                                  const Instruction& around);
+  /// The value before the block, where the kernel has computed the block's.
+  std::vector<Expr> look_back_with(const std::vector<Expr>& totals, const Reduction& reduction,
+                                   const Instruction& around);
   Accumulated start_scan(const Reduction& reduction, const ReductionOperation& operation,
                          const ConstraintSet& before, const NameSet& within,
                          const Instruction& around);

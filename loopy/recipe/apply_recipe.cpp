@@ -372,7 +372,8 @@ ScanOverGridOptions scan_options(StepReader& step) {
     step.fail(fmt::format("'{}' is not a way to scan: write three_launches or look_back", how));
   }
   return {.how = how == "look_back" ? GridScan::look_back : GridScan::three_launches,
-          .threads = step.to_number(step.option("threads", "256"))};
+          .threads = step.to_number(step.option("threads", "256")),
+          .totals = step.list_option("totals")};
 }
 
 using Table = std::map<std::string, Apply, std::less<>>;

@@ -175,9 +175,13 @@ std::pair<std::string, Level> print_with_level(const Expr& expr) {
       },
       [&](const Call& e) -> Result {
         if (const Reduction* scanned = as_scan(expr)) {
-          return {fmt::format("{}({}, {}, {})", looks_back(expr) ? "scan_by_look_back" : "scan",
+          const std::vector<Expr> totals = totals_of_scan(expr);
+          return {fmt::format("{}({}, {}, {}{})", looks_back(expr) ? "scan_by_look_back" : "scan",
                               scanned->operation, list_of(scanned->inames),
-                              join(scanned->operands, Level::conditional, ", ")),
+                              join(scanned->operands, Level::conditional, ", "),
+                              totals.empty() ? ""
+                                             : fmt::format(", totals=[{}]",
+                                                           join(totals, Level::conditional, ", "))),
                   Level::primary};
         }
         return {fmt::format("{}({})", e.function, join(e.arguments, Level::conditional, ", ")),

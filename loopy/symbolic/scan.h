@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <vector>
 
 #include "rtcg/loopy/symbolic/expr.h"
 
@@ -49,13 +50,15 @@ inline constexpr const char* segmented_scan_function = "segmented_scan";
   return Call{scan_function, {Expr(std::move(reduction))}};
 }
 /// The same along an axis of the grid, in one launch where the target has look-back: each block
-/// continues from what the blocks before it publish. A scan with the number 1 as a second argument.
-[[nodiscard]] inline Expr scan_by_look_back(Reduction reduction) {
-  return Call{scan_function, {Expr(std::move(reduction)), 1}};
+/// continues from what the blocks before it publish. A scan with the number 1 as a second argument,
+/// and after it the results of the block, where the kernel has computed them.
+[[nodiscard]] inline Expr scan_by_look_back(Reduction reduction, const std::vector<Expr>& totals) {
+  Call call{scan_function, {Expr(std::move(reduction)), 1}};
+  call.arguments.insert(call.arguments.end(), totals.begin(), totals.end());
+  return call;
 }
 [[nodiscard]] inline bool is_scan_call(const Call& call) {
-  return call.function == scan_function &&
-         (call.arguments.size() == 1 || call.arguments.size() == 2);
+  return call.function == scan_function && !call.arguments.empty();
 }
 /// The reduction of a scan, of either form; null for other expressions.
 [[nodiscard]] inline const Reduction* as_scan(const Expr& expr) {
@@ -64,7 +67,12 @@ inline constexpr const char* segmented_scan_function = "segmented_scan";
                                                 : nullptr;
 }
 [[nodiscard]] inline bool looks_back(const Expr& expr) {
-  return as_scan(expr) != nullptr && get_if<Call>(expr)->arguments.size() == 2;
+  return as_scan(expr) != nullptr && get_if<Call>(expr)->arguments.size() >= 2;
+}
+/// The results of the block of a scan that looks back, where the kernel has computed them.
+[[nodiscard]] inline std::vector<Expr> totals_of_scan(const Expr& expr) {
+  const std::vector<Expr>& all = get_if<Call>(expr)->arguments;
+  return looks_back(expr) ? std::vector<Expr>(all.begin() + 2, all.end()) : std::vector<Expr>{};
 }
 
 }  // namespace rtcg::loopy

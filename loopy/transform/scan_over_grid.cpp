@@ -1,6 +1,8 @@
 #include "rtcg/loopy/transform/scan_over_grid.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -468,9 +470,37 @@ class GridScanner {
          fmt::format("the blocks of the scan in '{}' cannot look back: {}", around.id, why));
 }
 
+/// The elements are those before the block, and threads along l.0 can look back.
+void check_totals(const Kernel& kernel, const Instruction& around, const Reduction& reduction,
+                  const ScanBlocks& scan, const std::vector<Expr>& totals) {
+  if (!scan.sweeps.empty() || !(scan.rest - scan.first == Affine(-1))) {
+    refuse("loopy.scan_over_grid.totals",
+           fmt::format("the scan over '{}' in '{}' is not that of the elements before the block",
+                       reduction.inames.front(), around.id));
+  }
+  if (totals.size() != reduction.operands.size()) {
+    refuse("loopy.scan_over_grid.totals",
+           fmt::format("the scan in '{}' has {} results, and {} totals are given", around.id,
+                       reduction.operands.size(), totals.size()));
+  }
+  if (find_look_back_threads(kernel).empty()) {
+    refuse_look_back(
+        around, fmt::format("its threads are not a multiple of {} along l.0 alone", warp_size));
+  }
+}
+
 /// What look-back takes besides what the three launches do.
 void check_look_back(const Kernel& kernel, const Instruction& around, const Reduction& reduction,
-                     const ScanBlocks& scan, const std::string& grid) {
+                     const ScanBlocks& scan, const std::string& grid,
+                     const std::vector<Expr>& totals) {
+  const auto least = constraints_of(kernel, {grid}).minimum(Affine(grid));
+  if (least != 0) {
+    refuse_look_back(around, fmt::format("'{}' does not begin at 0", grid));
+  }
+  if (!totals.empty()) {
+    check_totals(kernel, around, reduction, scan, totals);
+    return;
+  }
   std::string threads;
   for (const std::string& each : scan.sweeps) {
     const InameTag tag = tag_of(kernel, each);
@@ -505,33 +535,60 @@ void check_look_back(const Kernel& kernel, const Instruction& around, const Redu
                                          "the first block",
                                          reduction.inames.front()));
   }
-  const auto least = constraints_of(kernel, {grid}).minimum(Affine(grid));
-  if (least != 0) {
-    refuse_look_back(around, fmt::format("'{}' does not begin at 0", grid));
-  }
 }
 
 /// Each scan whose upper bound grows with the iname, marked.
-Kernel with_look_back(Kernel kernel, const std::string& grid) {
+/// @param totals  of a scan, where the kernel computes them
+Kernel with_look_back(Kernel kernel, const std::string& grid,
+                      const std::function<std::vector<Expr>(const Expr&)>& totals) {
   for (Instruction& each : kernel.instructions) {
     std::vector<Expr> scans;
     for_each_scan(kernel, each, grid, [&](const Expr& scan, const Reduction& reduction) {
       const ScanBlocks blocks = bounds_of_scan(kernel, reduction, each, grid);
       check_surroundings(kernel, each, reduction, blocks, grid);
-      check_look_back(kernel, each, reduction, blocks, grid);
+      check_look_back(kernel, each, reduction, blocks, grid, totals(scan));
       scans.push_back(scan);
     });
     if (!scans.empty()) {
       each = map_expressions(std::move(each), [&](const Expr& expr) {
         return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
           return std::find(scans.begin(), scans.end(), part) != scans.end()
-                     ? std::optional(scan_by_look_back(*as_scan(part)))
+                     ? std::optional(scan_by_look_back(*as_scan(part), totals(part)))
                      : std::nullopt;
         });
       });
     }
   }
   return kernel;
+}
+
+/// The totals that options name, which are those of the one scan along the axis.
+std::vector<Expr> stated_totals(const Kernel& kernel, std::string_view iname,
+                                const ScanOverGridOptions& options) {
+  std::vector<Expr> result;
+  for (const std::string& each : options.totals) {
+    const Temporary* temporary = find_temporary(kernel, each);
+    if (temporary == nullptr || !temporary->shape.empty()) {
+      refuse("loopy.scan_over_grid.totals",
+             fmt::format("'{}' is no scalar that the kernel computes", each));
+    }
+    result.emplace_back(Name{each});
+  }
+  if (result.empty()) {
+    return result;
+  }
+  if (options.how != GridScan::look_back) {
+    refuse("loopy.scan_over_grid.totals", "only blocks that look back take totals");
+  }
+  int scans = 0;
+  for (const Instruction& each : kernel.instructions) {
+    for_each_scan(kernel, each, iname, [&](const Expr&, const Reduction&) { scans += 1; });
+  }
+  if (scans > 1) {
+    refuse("loopy.scan_over_grid.totals",
+           fmt::format("totals are those of one scan, and {} go along '{}'", scans, iname));
+  }
+  return result;
 }
 
 std::optional<Refusal> find_scan_refusal(const Kernel& kernel, std::string_view iname,
@@ -561,6 +618,23 @@ std::optional<Refusal> find_scan_refusal(const Kernel& kernel, std::string_view 
 
 }  // namespace
 
+std::string find_look_back_threads(const Kernel& kernel) {
+  std::string result;
+  std::int64_t most = 0;
+  for (const std::string& each : all_inames(kernel)) {
+    const InameTag tag = tag_of(kernel, each);
+    if (tag.kind == AxisKind::block && tag.number != 0) {
+      return "";
+    }
+    const auto length = tag.kind == AxisKind::block ? constant_length(kernel, each) : std::nullopt;
+    if (length && *length > most) {
+      most = *length;
+      result = each;
+    }
+  }
+  return most % warp_size == 0 ? result : "";
+}
+
 NameSet grid_inames_of_scans(const Kernel& kernel) {
   NameSet result;
   for (const Instruction& instruction : kernel.instructions) {
@@ -579,22 +653,32 @@ Kernel scan_over_grid(Kernel kernel, std::string_view iname, const ScanOverGridO
   kernel = expand_subst(std::move(kernel));
   throw_if_refused(find_scan_refusal(kernel, iname, options.threads));
   const bool is_look_back = options.how == GridScan::look_back;
-  kernel = is_look_back ? with_look_back(std::move(kernel), std::string(iname))
+  const std::vector<Expr> totals = stated_totals(kernel, iname, options);
+  kernel = is_look_back ? with_look_back(std::move(kernel), std::string(iname),
+                                         [&](const Expr&) { return totals; })
                         : GridScanner(std::move(kernel), std::string(iname), options.threads).run();
-  step.record(kernel, "scan_over_grid", {std::string(iname)},
-              {{"how", is_look_back ? "look_back" : ""},
-               {"threads", options.threads == 256 ? "" : std::to_string(options.threads)}});
+  step.record(
+      kernel, "scan_over_grid", {std::string(iname)},
+      {{"how", is_look_back ? "look_back" : ""},
+       {"threads", options.threads == 256 ? "" : std::to_string(options.threads)},
+       {"totals", totals.empty() ? "" : fmt::format("[{}]", fmt::join(options.totals, ", "))}});
   return kernel;
 }
 
 Kernel without_impossible_look_back(Kernel kernel, bool has_look_back) {
   NameSet grids;
+  std::vector<std::pair<Expr, std::vector<Expr>>> totals;
   for (Instruction& each : kernel.instructions) {
     bool is_marked = false;
     each = map_expressions(std::move(each), [&](const Expr& expr) {
       return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
-        is_marked = is_marked || looks_back(part);
-        return looks_back(part) ? std::optional(scan(*as_scan(part))) : std::nullopt;
+        if (!looks_back(part)) {
+          return std::nullopt;
+        }
+        is_marked = true;
+        const Expr plain = scan(*as_scan(part));
+        totals.emplace_back(plain, totals_of_scan(part));
+        return plain;
       });
     });
     for (const std::string& iname : each.within_inames) {
@@ -606,7 +690,14 @@ Kernel without_impossible_look_back(Kernel kernel, bool has_look_back) {
   if (has_look_back) {
     for (const std::string& iname : grids) {
       // tags may have changed since
-      static_cast<void>(why_not([&] { return kernel = with_look_back(kernel, iname); }));
+      static_cast<void>(why_not([&] {
+        return kernel = with_look_back(kernel, iname, [&](const Expr& scan) {
+                 const auto found =
+                     std::find_if(totals.begin(), totals.end(),
+                                  [&](const auto& each) { return each.first == scan; });
+                 return found == totals.end() ? std::vector<Expr>{} : found->second;
+               });
+      }));
     }
   }
   return kernel;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "rtcg/loopy/kernel/kernel.h"
 
@@ -19,6 +21,9 @@ struct ScanOverGridOptions {
   GridScan how = GridScan::three_launches;
   /// Threads that scan the parts in the second of three launches, along l.0.
   std::int64_t threads = 256;
+  /// Look-back only: scalars in which the kernel has computed what the elements of a block combine
+  /// to, one for each result of the scan. Stated by the user.
+  std::vector<std::string> totals{};
 };
 
 /// Lets the blocks of the grid share a scan.
@@ -42,15 +47,22 @@ struct ScanOverGridOptions {
 /// count within them, and elements that begin with the first block. Blocks take their tiles in the
 /// order in which they begin, so that each waits only for blocks that run. It moves each element
 /// twice, three launches move it three times.
+///
+/// With `totals` a block publishes what it has computed, and scans no elements. The scan is that of
+/// the elements before the block, 0 <= j < 256*g, in a statement within g alone. So blocks can
+/// place results of which they find any number.
 /// @param iname    on an axis of the grid; the upper bound of the scan grows with it
 /// @source Merrill and Garland 2016, Single-pass parallel prefix scan with decoupled look-back
 /// @throws InvalidInput  loopy.scan_over_grid.unknown_iname, loopy.scan_over_grid.not_on_grid,
 ///                       loopy.scan_over_grid.no_scan, loopy.scan_over_grid.bounds,
 ///                       loopy.scan_over_grid.surroundings, loopy.scan_over_grid.threads,
-///                       loopy.scan_over_grid.look_back
+///                       loopy.scan_over_grid.look_back, loopy.scan_over_grid.totals
 [[nodiscard]] Kernel scan_over_grid(Kernel kernel, std::string_view iname,
                                     const ScanOverGridOptions& options = {});
 
+/// The iname on l.0 with the most iterations, if these are a multiple of a warp and no iname is on
+/// another axis of the block; empty otherwise.
+[[nodiscard]] std::string find_look_back_threads(const Kernel& kernel);
 /// The inames on axes of the grid that scans go along, without those that look back.
 [[nodiscard]] NameSet grid_inames_of_scans(const Kernel& kernel);
 /// The kernel whose scans look back only where they can: nowhere if the target cannot.

@@ -148,6 +148,55 @@ TEST(GridScansThatLookBack, PassOnWhatManyBlocksHave) {
   expect_same_everywhere(looking_back(maps, 1), maps, {{"n", 1057 * block + 3}});
 }
 
+/// Blocks of 64 that add up their elements, for a scan of the elements before each block.
+Kernel blocks_with_totals() {
+  return apply_recipe(
+      grid_scans("{[b, t]: 0 <= b and 0 <= t < 64 and 64*b + t < n} {[u]: 0 <= u < 64 and "
+                 "64*b + u < n} {[j]: 0 <= j < 64*b}",
+                 "<i64> own = sum(u, a[64*b + u]) {id=own, inames=b}\n"
+                 "<i64> before = scan(sum, j, a[j]) {id=before, inames=b, dep=own}\n"
+                 "s[64*b + t] = a[64*b + t]*(before - own) {dep=before}",
+                 "a, s: i64[n]; n: i32"),
+      "tag_inames(b:g.0, t:l.0, u:l.0)\n");
+}
+
+TEST(GridScansThatLookBack, TakeWhatTheKernelHasComputed) {
+  const Kernel kernel = blocks_with_totals();
+  const Kernel looking = apply_recipe(kernel, "scan_over_grid(b, how=look_back, totals=[own])\n");
+  EXPECT_EQ(generate(looking, Target::cuda).launches.size(), 1U);
+  EXPECT_EQ(generate(looking, Target::opencl).launches.size(), 3U);
+  // elements are read for the block's sum and for the result
+  const std::string text = generate_text(looking, Target::cuda);
+  EXPECT_EQ(count_of("a[", text), 2) << text;
+  for (const int n : {1, 65, 2500}) {
+    expect_same_everywhere(looking, kernel, {{"n", n}});
+  }
+}
+
+TEST(GridScansThatLookBack, RefuseTotalsOfOtherScans) {
+  const Kernel kernel = blocks_with_totals();
+  const auto with = [&](const Kernel& which, const char* totals) {
+    return apply_recipe(which,
+                        std::string("scan_over_grid(b, how=look_back, totals=[") + totals + "])\n");
+  };
+  EXPECT_ERROR("loopy.scan_over_grid.totals", with(kernel, "other"));
+  EXPECT_ERROR("loopy.scan_over_grid.totals", with(kernel, "own, own"));
+  EXPECT_ERROR("loopy.scan_over_grid.totals",
+               apply_recipe(kernel, "scan_over_grid(b, totals=[own])\n"));
+  EXPECT_ERROR("loopy.scan_over_grid.look_back",
+               with(apply_recipe(kernel,
+                                 "untag_inames(t)\n"
+                                 "split_iname(t, 2, outer_tag=l.0, inner_tag=l.1)\n"),
+                    "own"));
+  const Kernel within = apply_recipe(
+      grid_scans("{[b, t]: 0 <= b and 0 <= t < 64 and 64*b + t < n} {[j]: 0 <= j <= 64*b + t}",
+                 "<i64> own = 1 {id=own, inames=b}\n"
+                 "s[64*b + t] = scan(sum, j, a[j]) {dep=own}",
+                 "a, s: i64[n]; n: i32"),
+      "tag_inames(b:g.0, t:l.0)\n");
+  EXPECT_ERROR("loopy.scan_over_grid.totals", with(within, "own"));
+}
+
 TEST(GridScansThatLookBack, AreRefusedForOtherBlocks) {
   const Kernel kernel = grid_scans(running, "s[i] = scan(sum, j, a[j])", "a, s: i32[n]; n: i32");
   const auto look_back = [](const Kernel& described, const std::string& recipe) {
