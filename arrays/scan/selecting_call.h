@@ -39,7 +39,7 @@ struct SelectionForm {
   std::string ends_run{};
   std::optional<Totals> totals{};  ///< along runs; with `ends_run`
   std::vector<Output> outputs{};
-  std::optional<Output> rejected{};  ///< the elements that are not chosen
+  std::optional<Output> rejected{};  ///< where the value of the first output is not chosen
   bool is_long = false;              ///< more elements than an i32 counts
 };
 
@@ -56,13 +56,13 @@ inline constexpr const char* length_of_mask = "n0";
 /// In any slicing. The number of chosen elements is `count: i64[1]`.
 [[nodiscard]] loopy::Kernel selecting_kernel(const SelectionForm& form);
 
-/// For CUDA: blocks of threads look back for the place of their first chosen element, gather
-/// the chosen ones in shared memory, and write them side by side. Elements are read once, and once
-/// more from a cache. Not for long ones.
+/// For CUDA: blocks of threads gather their chosen elements in shared memory, look back for the
+/// place of the first one, and write them side by side. Elements are read once; with totals blocks
+/// look back first, and read elements once more from a cache. Not for long ones.
 ///
 /// @source NVIDIA CUB, `DeviceSelect` and `DeviceReduce::ReduceByKey`; Merrill and Garland 2016,
 ///         Single-pass parallel prefix scan with decoupled look-back
-/// @param mask  if there is one, `mask: i32[n]` of the form stands for its values: see with_mask()
+/// @param mask  not with totals; if there is one, `mask: i32[n]` of the form stands for its values: see with_mask()
 [[nodiscard]] loopy::Kernel selecting_tiles_kernel(const SelectionForm& form,
                                                    const loopy::Kernel* mask = nullptr);
 

@@ -48,8 +48,8 @@ SelectionForm form_of_sums() {
                       {"sums", DType::i64, DType::i32, "total"}}};
 }
 
-// blocks take 4608 elements, 2048 or 1024
-const std::vector<int> counts = {1, 31, 1024, 2047, 2048, 2049, 4607, 4608, 4609, 9000};
+// blocks take 3840 elements, or 2048 with totals
+const std::vector<int> counts = {1, 31, 255, 2047, 2048, 2049, 3839, 3840, 3841, 9000};
 
 TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
   for (const bool has_rejected : {false, true}) {
@@ -140,7 +140,7 @@ TEST(SelectingCall, ComputesItsMaskItself) {
   }
 }
 
-TEST(SelectingCall, LoadsOnceWhatItsMaskReads) {
+TEST(SelectingCall, LoadsNeighboursByNeighbouringThreads) {
   const StreamScope scope(runtime::Device::host().default_stream());
   const Array<std::int32_t> any(std::vector<std::int32_t>(9));
   const Expression mask = any > 2 || any == -1;
@@ -154,11 +154,11 @@ TEST(SelectingCall, LoadsOnceWhatItsMaskReads) {
   form.rejected->name = "rejected";
   const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, &loops.kernel);
   const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
-  const std::string load = "= in0[2048 * b + thread];";
-  const std::size_t found_load = source.find(load);
-  ASSERT_NE(found_load, std::string::npos) << source;
-  // in tiles that are whole, and in the last one
-  EXPECT_EQ(source.find(load, source.find(load, found_load + 1) + 1), std::string::npos) << source;
+  // both parts from one tile, whose elements each thread reads as its mask does
+  EXPECT_NE(source.find("tile_selected[f_inner] = in0[3840 * b + f_inner];"), std::string::npos)
+      << source;
+  EXPECT_EQ(source.find("tile_rejected"), std::string::npos) << source;
+  EXPECT_EQ(source.find("in0[3840 * b + 15"), std::string::npos) << source;
   loopy::CudaTextOnCpu text(kernel);
   for (const int count : counts) {
     SCOPED_TRACE(count);
