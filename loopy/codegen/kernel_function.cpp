@@ -9,6 +9,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 
 namespace rtcg::loopy {
@@ -23,6 +24,49 @@ Expr length_of(const Temporary& temporary) {
                  : length + (temporary.shape[axis] - 1) * temporary.strides_elements[axis];
   }
   return simplify_index(length);
+}
+
+/// Registers for threads of blocks that look back with one value, by the bytes of their arrays,
+/// whose elements are registers. Such blocks wait for others, so that a multiprocessor needs many
+/// of them. On an H200 (2026-11-29) sums along 2^28 elements took 0.87 of the time in f32, 24 of a
+/// thread, and 0.95 in f64, 16 of a thread.
+struct RegisterBound {
+  std::int64_t array_bytes;
+  int registers;
+};
+constexpr RegisterBound register_bounds[] = {{96, 40}, {128, 64}};
+// CUDA Programming Guide, Compute Capabilities 7.5 to 12.0
+constexpr std::int64_t registers_of_multiprocessor = 65536;
+constexpr std::int64_t most_resident_blocks = 16;
+
+/// Blocks that a multiprocessor should have room for; 0 for launches that are not bounded.
+int least_resident_blocks(const LaunchFacts& launch, std::int64_t threads) {
+  NameSet written;
+  std::size_t values = 0;
+  for (const std::size_t each : launch.statements) {
+    const Instruction& instruction = launch.kernel.instructions[each];
+    const LookBack* look_back = get_if<LookBack>(instruction);
+    values += look_back != nullptr ? look_back->values.size() : 0;
+    written.merge(written_variables(instruction));
+  }
+  if (values != 1) {
+    return 0;
+  }
+  std::int64_t array_bytes = 0;
+  for (const Temporary& each : launch.kernel.temporaries) {
+    const auto length = as_integer(length_of(each));
+    if (written.count(each.name) != 0 && each.address_space == AddressSpace::private_ &&
+        each.type && !each.shape.empty() && length) {
+      array_bytes += *length * size_bytes(*each.type);
+    }
+  }
+  const auto* bound =
+      std::find_if(std::begin(register_bounds), std::end(register_bounds),
+                   [&](const RegisterBound& each) { return array_bytes <= each.array_bytes; });
+  return bound == std::end(register_bounds)
+             ? 0
+             : static_cast<int>(std::min(registers_of_multiprocessor / (bound->registers * threads),
+                                         most_resident_blocks));
 }
 
 /// Arrays that the launch writes and reads. Where threads wait for each other, they may read what
@@ -157,8 +201,9 @@ cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& pla
   function.specifiers.is_kernel = true;
   function.specifiers.is_extern_c = launch.rules.has_extern_c;
   if (launch.rules.has_launch_bounds) {
+    const std::int64_t threads = plan.block[0] * plan.block[1] * plan.block[2];
     function.launch_bounds =
-        cgen::LaunchBounds{static_cast<int>(plan.block[0] * plan.block[1] * plan.block[2]), 0};
+        cgen::LaunchBounds{static_cast<int>(threads), least_resident_blocks(launch, threads)};
   }
   if (launch.rules.has_work_group_size) {
     function.required_work_group_size = {static_cast<int>(plan.block[0]),

@@ -96,6 +96,7 @@ TEST(GridScansThatLookBack, AreOneLaunchOnCudaAndThreeElsewhere) {
   const std::string text = generate_text(kernel, Target::cuda);
   EXPECT_EQ(count_of("atomicAdd(&look_back_state[0], 1ull)", text), 1) << text;
   EXPECT_EQ(count_of("blockIdx", text), 0) << text;
+  EXPECT_EQ(count_of("__launch_bounds__(32, 16)", text), 1) << text;  // of few registers
   EXPECT_EQ(generate(kernel, Target::opencl).launches.size(), 3U);
   EXPECT_EQ(generate(kernel, Target::host).launches.size(), 3U);
   // a tag that comes later decides again
