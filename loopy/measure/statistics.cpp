@@ -14,6 +14,7 @@
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/measure/seen_values.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -22,8 +23,8 @@ namespace {
 
 class OperationCounter {
  public:
-  OperationCounter(const Kernel& kernel, Statistics& statistics)
-      : kernel_(kernel), statistics_(statistics) {}
+  OperationCounter(const Kernel& kernel, Statistics& statistics, RepeatedValues repeated)
+      : kernel_(kernel), statistics_(statistics), repeated_(repeated) {}
 
   void count(const Instruction& instruction) {
     const Assignment* assignment = get_if<Assignment>(instruction);
@@ -34,6 +35,7 @@ class OperationCounter {
     inames_ = instruction.within_inames;
     inames_.insert(blocks.begin(), blocks.end());
     conditions_ = instruction.predicates;
+    seen_.enter(instruction);
     count_value(assignment->value);
     for (const ArrayAccess& access : accesses_of(kernel_, instruction)) {
       inames_ = access.inames;
@@ -66,6 +68,8 @@ class OperationCounter {
 
   const Kernel& kernel_;
   Statistics& statistics_;
+  RepeatedValues repeated_;
+  detail::SeenValues seen_{};
   NameSet inames_;
   std::vector<Expr> conditions_;
 };
@@ -182,7 +186,7 @@ void OperationCounter::count_combination(const RuleOperation& operation,
     kernel.temporaries.push_back({.name = fmt::format("({})", i), .type = types[i % types.size()]});
     operands.emplace_back(Name{kernel.temporaries.back().name});
   }
-  OperationCounter counter(kernel, statistics_);
+  OperationCounter counter(kernel, statistics_, repeated_);
   counter.inames_ = inames_;
   counter.conditions_ = conditions_;
   const auto middle = operands.begin() + static_cast<std::ptrdiff_t>(types.size());
@@ -219,6 +223,9 @@ void OperationCounter::count_conditional(const Conditional& conditional) {
 }
 
 void OperationCounter::count_value(const Expr& expr) {
+  if (repeated_ == RepeatedValues::once && !seen_.add(expr)) {
+    return;
+  }
   const auto count_parts = [&] {
     for_each_child(expr, [&](const Expr& child) { count_value(child); });
   };
@@ -362,9 +369,9 @@ Count count_launches(const Kernel& kernel, const LoopTree& tree) {
   return count;
 }
 
-Statistics count_operations(const Kernel& kernel) {
+Statistics count_operations(const Kernel& kernel, RepeatedValues repeated) {
   Statistics statistics;
-  OperationCounter counter(kernel, statistics);
+  OperationCounter counter(kernel, statistics, repeated);
   for (const Instruction& instruction : kernel.instructions) {
     counter.count(instruction);
   }

@@ -58,13 +58,18 @@ struct Statistics {
   std::vector<AccessCount> accesses{};
 };
 
+/// How often the operations of an expression count that statements in the same loops contain
+/// several times, as rules do that are used twice: each time, or once, as compilers compute it.
+enum class RepeatedValues : std::uint8_t { each_time, once };
+
 /// Counts the operations of the statements of a kernel in one run, over all its lanes, before any
 /// compiler optimises. Every block of the grid fills its temporaries, also along axes that the
 /// statement does not mention. Affine predicates and branches are counted exactly; others count as
 /// if they always held.
 ///
 /// @param kernel  with types, and rules expanded
-[[nodiscard]] Statistics count_operations(const Kernel& kernel);
+[[nodiscard]] Statistics count_operations(const Kernel& kernel,
+                                          RepeatedValues repeated = RepeatedValues::each_time);
 
 /// The number of barriers that a block passes in all launches; the largest number if bounds of
 /// loops differ from block to block.

@@ -43,6 +43,22 @@ bool AccessGroup::contains(const ArrayAccess& access) const {
                    : reads.front().indices == access.indices;
 }
 
+std::vector<ArrayAccess> distinct_accesses(std::vector<ArrayAccess> accesses) {
+  std::vector<ArrayAccess> result;
+  for (ArrayAccess& access : accesses) {
+    const bool is_known =
+        !access.is_write && std::any_of(result.begin(), result.end(), [&](const auto& each) {
+          return !each.is_write && each.array == access.array &&
+                 each.is_linear == access.is_linear && each.indices == access.indices &&
+                 each.inames == access.inames;
+        });
+    if (!is_known) {
+      result.push_back(std::move(access));
+    }
+  }
+  return result;
+}
+
 std::vector<AccessGroup> access_groups(const Kernel& expanded, std::string_view array) {
   std::vector<AccessGroup> groups;
   for (const ArrayAccess& access : accesses_of(expanded)) {

@@ -21,6 +21,9 @@ struct AccessGroup {
   [[nodiscard]] bool contains(const ArrayAccess& access) const;
 };
 
+/// Without reads that repeat another one of the same loops: compilers load once.
+[[nodiscard]] std::vector<ArrayAccess> distinct_accesses(std::vector<ArrayAccess> accesses);
+
 /// The groups of an array, those that mention the most inames first, otherwise in the order of the
 /// kernel: FetchPlan::group counts them from 1 on.
 /// @param expanded  has no rules

@@ -7,6 +7,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/count_points.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/measure/seen_values.h"
 #include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -17,7 +18,7 @@ namespace {
 /// Operations whose number is not known count as often as their statements would in a box.
 void add_operations(const Kernel& kernel, const IntegerValues& parameters, const std::string& cut,
                     KernelWork& work) {
-  const Statistics statistics = count_operations(kernel);
+  const Statistics statistics = count_operations(kernel, RepeatedValues::once);
   for (const auto& [operation, count] : statistics.operations) {
     const auto& [name, type] = operation;
     const double all = static_cast<double>(count.evaluate(parameters));
@@ -36,10 +37,13 @@ class FusionCounter {
                 KernelWork& work)
       : kernel_(kernel), cut_(cut), counter_(counter), work_(work) {}
 
-  void add(const Assignment& assignment, const NameSet& within) {
-    within_ = within;
-    inames_ = within;
-    visit(assignment.value);
+  void add(const Instruction& instruction) {
+    if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+      seen_.enter(instruction);
+      within_ = instruction.within_inames;
+      inames_ = within_;
+      visit(assignment->value);
+    }
   }
 
  private:
@@ -52,8 +56,8 @@ class FusionCounter {
   }
 
   void visit(const Expr& expr) {
-    if (is<Access>(expr) || is<LinearAccess>(expr)) {
-      return;  // indices
+    if (is<Access>(expr) || is<LinearAccess>(expr) || !seen_.add(expr)) {
+      return;  // indices, and what is known
     }
     const Reduction* reduction = get_if<Reduction>(expr);
     const NameSet outer = inames_;
@@ -107,6 +111,7 @@ class FusionCounter {
   const std::string& cut_;
   PointCounter& counter_;
   KernelWork& work_;
+  SeenValues seen_{};
   NameSet within_{};
   NameSet inames_{};
 };
@@ -397,9 +402,7 @@ KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
     add_operations(kernel, parameters, cut, work);
     FusionCounter fusions(kernel, cut, counter, work);
     for (const Instruction& instruction : kernel.instructions) {
-      if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-        fusions.add(*assignment, instruction.within_inames);
-      }
+      fusions.add(instruction);
     }
   } catch (const Unsupported&) {
     work = {};

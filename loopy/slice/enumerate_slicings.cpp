@@ -129,7 +129,7 @@ class Enumerator final : public TileEnumerator {
     std::vector<std::uint8_t> result = {0};
     for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
       const std::int64_t length = problem_.loops[i].length;
-      const std::int64_t most = problem_.loops[i].is_inner && !constraints_.machine.is_cpu ? 64 : 8;
+      const std::int64_t most = constraints_.machine.is_cpu ? 8 : problem_.loops[i].is_inner ? 64 : 16;
       if (!problem_.has(i) || length > most || !problem_.loops[i].is_constant) {
         continue;
       }

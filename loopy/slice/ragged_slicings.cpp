@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
@@ -120,7 +121,7 @@ class RaggedReader {
   void read_accesses() {
     std::vector<std::size_t> neighbours(problem_.rows.size());
     std::optional<double> shortest;
-    for (const ArrayAccess& each : accesses_of(kernel_)) {
+    for (const ArrayAccess& each : distinct_accesses(accesses_of(kernel_))) {
       const Argument* argument = find_argument(kernel_, each.array);
       if (argument == nullptr || each.indices.empty()) {
         continue;

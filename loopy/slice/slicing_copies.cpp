@@ -137,6 +137,11 @@ NameSet sums_around_copy(const Kernel& expanded, const Slicing& slicing, const N
   return result;
 }
 
+/// Whether each iteration of a loop has statements of its own, one after the other.
+bool is_serial(AxisKind kind) {
+  return kind == AxisKind::sequential || kind == AxisKind::unroll || kind == AxisKind::unroll_hint;
+}
+
 /// Loops of inames within a block, or within a thread for registers.
 std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& slicing,
                                        const NameSet& reduced, const FetchPlan& fetch,
@@ -153,8 +158,8 @@ std::vector<Sweepable> sweepable_loops(const Kernel& expanded, const Slicing& sl
     if (sliced == nullptr || sliced->factors.size() == 1) {
       // a loop around a statement as it stands has its own copies in each iteration
       if (tag.kind != AxisKind::grid && !(fetch.in_registers && tag.kind == AxisKind::block)) {
-        loops.push_back({iname, tag.kind == AxisKind::sequential &&
-                                    (around.count(iname) != 0 || outer_sums.count(iname) != 0)});
+        loops.push_back({iname, (tag.kind == AxisKind::sequential && around.count(iname) != 0) ||
+                                    (is_serial(tag.kind) && outer_sums.count(iname) != 0)});
       }
       continue;
     }
@@ -342,7 +347,9 @@ std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& sli
     const InameSlicing* sliced = find_sliced(slicing, iname);
     const std::size_t parts = sliced != nullptr ? sliced->factors.size() : 1;
     for (std::size_t i = 0; i < (is_outer_sum ? parts : 1); ++i) {
-      if (sliced == nullptr || sliced->factors[i].axis.kind == AxisKind::sequential) {
+      const AxisKind kind =
+          sliced != nullptr ? sliced->factors[i].axis.kind : AxisKind::sequential;
+      if (kind == AxisKind::sequential || (is_outer_sum && is_serial(kind))) {
         loops.push_back(parts > 1 ? part_name(iname, i) : iname);
       }
     }

@@ -96,7 +96,10 @@ double SlicingCost::block_clocks(const SlicingChoice& choice, const Work& work,
   const double waiting = !has_tiles || run.is_least
                              ? 0
                              : std::max(0.0, memory_latency - (run.stages - 1) * tile_clocks);
-  return start_clocks + work.meeting_clocks + computing +
+  // copies before the first step, which nothing hides
+  const double first_copies =
+      choice.fetched != 0 && choice.depth == 0 ? memory_latency + barrier_clocks : 0;
+  return start_clocks + work.meeting_clocks + first_copies + computing +
          (has_tiles ? work.tiles * (barrier_clocks + waiting) : 0);
 }
 

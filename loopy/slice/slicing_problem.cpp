@@ -31,7 +31,7 @@ class ProblemReader {
       : kernel_(infer_types(expand_subst(kernel))),
         parameters_(parameters),
         is_cpu_(is_cpu),
-        accesses_(accesses_of(kernel_)),
+        accesses_(distinct_accesses(accesses_of(kernel_))),
         counter_(kernel_, parameters_) {}
 
   SlicingProblem read(std::vector<FreeLayout> free_layouts) {
@@ -371,8 +371,20 @@ class ProblemReader {
     });
   }
 
+  /// Whether loops that are not results choose what these reads reach: the statements between
+  /// them and other loops, as those of a recurrence, may leave no room for copies there.
+  [[nodiscard]] bool is_within_serial_loop(const Fetchable& fetchable) const {
+    const std::vector<AccessGroup>& groups = groups_.find(fetchable.array)->second;
+    const auto number = static_cast<std::size_t>(std::max<std::int64_t>(1, fetchable.group) - 1);
+    return std::any_of(
+        groups[number].inames.begin(), groups[number].inames.end(), [&](const std::string& iname) {
+          return !is_cut(iname) && !is_reduced(iname) &&
+                 std::find(results_.begin(), results_.end(), iname) == results_.end();
+        });
+  }
+
   /// Asks add_prefetch and pipeline about each group, with loops of one or two iterations in a
-  /// tile; where reductions are around that loop, which copies join, the generator, too.
+  /// tile; where copies join reductions or other loops around that loop, the generator, too.
   void ask_about_copies() {
     Slicing slicing;
     for (std::size_t i = 0; i < first_whole_loop; ++i) {
@@ -394,8 +406,9 @@ class ProblemReader {
     const auto is_refused = [&](const Fetchable& each) {
       in_blocks.stages = slicing.stages;
       in_blocks.fetches = slicing.fetches;
-      return is_in_outer_sum(each) ? why_not_sliced(kernel_, in_blocks).has_value()
-                                   : why_not([&] { return apply(kernel_, slicing); }).has_value();
+      return is_in_outer_sum(each) || is_within_serial_loop(each)
+                 ? why_not_sliced(kernel_, in_blocks).has_value()
+                 : why_not([&] { return apply(kernel_, slicing); }).has_value();
     };
     std::erase_if(problem_.fetchable, [&](Fetchable& each) {
       slicing.stages = 1;
@@ -621,17 +634,41 @@ class ProblemReader {
   /// Whether a copy of what the group reads serves several items or threads, and add_prefetch can
   /// make it.
   [[nodiscard]] bool is_fetchable(const AccessGroup& group, const SlicedRead& read) const {
+    const auto is_everywhere = [&](std::size_t loop) {
+      return !problem_.has(loop) || read.mentions[loop];
+    };
     const bool is_across =
         !read.axes.empty() && read.mentions[fast_loop] && read.axes.back().coefficients[0] == 0;
-    const bool is_shared = is_across || !read.mentions[fast_loop] || !read.mentions[slow_loop] ||
-                           read.axes.empty() || group.reads.size() > 1 ||
-                           std::any_of(read.axes.begin(), read.axes.end(), [](const auto& axis) {
-                             return axis.others + axis.outer_sums > 1;
+    // `a[i + k]`, of which neighbours read nearly all
+    const auto is_window = [&](const SlicedRead::Axis& axis) {
+      return !problem_.has(slow_loop) && axis.coefficients[fast_loop] != 0 &&
+             axis.coefficients[reduced_loop] != 0;
+    };
+    const bool is_shared = is_across || !is_everywhere(fast_loop) || !is_everywhere(slow_loop) ||
+                           read.axes.empty() ||
+                           std::any_of(read.axes.begin(), read.axes.end(), [&](const auto& axis) {
+                             return axis.others + axis.outer_sums > 1 || is_window(axis);
                            });
     return is_shared && group.is_affine && problem_.fetchable.size() < most_fetchable &&
-           !is_written(read.array) &&
+           !is_written(read.array) && !is_at_own_place(group) &&
            std::all_of(group.inames.begin(), group.inames.end(),
                        [&](const std::string& iname) { return is_cut(iname) || can_stay(iname); });
+  }
+  /// Whether threads compute where they read, `volume[i, j, k]` of a point's cell: a copy would
+  /// serve one result.
+  [[nodiscard]] bool is_at_own_place(const AccessGroup& group) const {
+    NameSet names;
+    for (const Expr& index : group.reads.front().indices) {
+      names.merge(free_names(index));
+    }
+    return std::any_of(
+        kernel_.instructions.begin(), kernel_.instructions.end(), [&](const Instruction& each) {
+          const bool is_own = each.within_inames.count(problem_.loops[fast_loop].iname) != 0 ||
+                              each.within_inames.count(problem_.loops[slow_loop].iname) != 0;
+          const NameSet written = written_variables(each);
+          return is_own && std::any_of(written.begin(), written.end(),
+                                       [&](const auto& name) { return names.count(name) != 0; });
+        });
   }
   [[nodiscard]] bool is_written(const std::string& array) const {
     return std::any_of(accesses_.begin(), accesses_.end(), [&](const ArrayAccess& each) {

@@ -56,14 +56,15 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
                      (operations_of_step_ * in_sum * work.steps + operations_outside_ * outside) *
                      2 * items * work.warps * machine_.warp_lanes / machine_.flops_per_clock;
   // what is written without vectors goes out in pieces: each takes a sector's time; so do short
-  // runs of a warp's vectors, as far as memory takes two sectors at once
+  // runs of a warp, as far as memory takes two sectors at once
   const double run_bytes = choice.fast[1] * choice.fast[2] * problem_.result_bytes;
   const bool is_short = choice.fast[1] > 1 && choice.reduction_threads == 1;
-  const double pieces =
-      !problem_.writes_neighbours ? 1
-      : !choice.is_vector
-          ? std::min<double>(choice.fast[2], gpu::sector_bytes / problem_.result_bytes)
-          : (is_short ? std::max(1.0, 0.5 + gpu::sector_bytes / run_bytes) : 1);
+  const double by_run = is_short ? std::max(1.0, 0.5 + gpu::sector_bytes / run_bytes) : 1;
+  const double by_item =
+      choice.is_vector
+          ? 1
+          : std::min<double>(choice.fast[2], gpu::sector_bytes / problem_.result_bytes);
+  const double pieces = problem_.writes_neighbours ? std::max(by_run, by_item) : 1;
   work.memory_bytes =
       items * threads / (choice.reduction_threads * choice.slices) * problem_.written_bytes;
   add_laid_writes(choice, work);
@@ -171,8 +172,11 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
   if (choice.reduction_threads > 1 && choice.fast[1] > 1 && read.mentions[reduced_loop]) {
     sectors *= is_along ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
   } else if (choice.reduction_threads > 1 && read.mentions[reduced_loop]) {
-    const bool is_ideal = fastest_axis(choice, read) == any_axis;
-    sectors = is_along && !is_ideal ? 32 : 4 * read.element_bytes / 4;
+    // lanes along the reduction are neighbours where it is the fastest axis that it moves along
+    const std::size_t fastest = fastest_axis(choice, read);
+    const std::int64_t step =
+        fastest == any_axis ? 1 : std::abs(read.axes[fastest].coefficients[reduced_loop]);
+    sectors = step == 0 ? 32 : std::min(32.0, static_cast<double>(step) * read.element_bytes);
   }
   const FreeLayout::Way* way = find_way(choice, read.free_layout);
   sectors += way != nullptr && is_along && !way->has_aligned_rows ? 1 : 0;

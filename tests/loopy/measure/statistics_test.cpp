@@ -8,6 +8,7 @@
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "tests/loopy/check/build_kernel.h"
 #include "tests/support/expect_error.h"
 
@@ -181,6 +182,26 @@ Kernel tiled_matmul() {
       "add_prefetch(a, [i_inner, k_inner], default_tag=for)\n"
       "add_prefetch(b, [k_inner, j_inner], default_tag=for)\n"
       "tag_inames(a_fetch_0:l.1, a_fetch_1:l.0, b_fetch_0:l.1, b_fetch_1:l.0)");
+}
+
+TEST(CountOperations, CountsRepeatedValuesOnceIfAsked) {
+  const auto additions = [](const char* statements, RepeatedValues repeated) {
+    const Kernel kernel =
+        infer_types(expand_subst(make_kernel("{[i]: 0 <= i < 8}", statements,
+                                             {.arguments = "a: [9]; b, c: [8]",
+                                              .default_type = cgen::f32})));
+    return count_operations(kernel, repeated).operations[{"add", "f32"}].evaluate({}) / 8;
+  };
+  const char* const twice = "next(i) := a[i] + a[i + 1]\nb[i] = next(i)*next(i) + 1";
+  EXPECT_EQ(additions(twice, RepeatedValues::each_time), 3);
+  EXPECT_EQ(additions(twice, RepeatedValues::once), 2);
+  // also of several statements in the same loops
+  const char* const shared = "next(i) := a[i] + a[i + 1]\nb[i] = next(i)\nc[i] = next(i)";
+  EXPECT_EQ(additions(shared, RepeatedValues::once), 1);
+  // but not where what they read has changed
+  const char* const changed =
+      "b[i] = a[i] + a[i + 1] {id=b}\na[i] = 0 {id=a, dep=b}\nc[i] = a[i] + a[i + 1] {dep=a}";
+  EXPECT_EQ(additions(changed, RepeatedValues::once), 2);
 }
 
 TEST(CountOperations, TellsHowFarNeighboursAreApart) {

@@ -66,6 +66,15 @@ TEST(CountWork, CountsOneInstructionForAProductAndItsAddition) {
   EXPECT_EQ(of_doubles.count(), 4 * 100 * 30);
 }
 
+TEST(CountWork, CountsWhatRulesRepeatOnce) {
+  const auto floats_of = [](const char* statement) {
+    return work_of("{[i, k]: 0 <= i < 1 and 0 <= k < 10}", statement, "a: f32[10]; c: f32[1]", "k")
+        .in_sum.count();
+  };
+  EXPECT_EQ(floats_of("w(k) := a[k] - c[i]\nc[i] = sum(k, w(k)*w(k))"),
+            floats_of("c[i] = sum(k, (a[k] - c[i])**2)"));
+}
+
 TEST(CountWork, KnowsWhatTypesAndFunctionsTake) {
   const MachineModel machine;
   const auto floats_of = [&](const char* statement, const char* arguments) {

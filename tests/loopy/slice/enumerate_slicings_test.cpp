@@ -346,6 +346,60 @@ TEST(SlicingStream, FetchesWhatIsReadAcrossRows) {
   EXPECT_EQ(best.slicing.fetches, (std::vector<FetchPlan>{{"a", false, 1}}));
 }
 
+bool lists(const Kernel& kernel, const SlicingConstraints& constraints, std::string_view words) {
+  const SlicingStream stream(kernel, constraints);
+  EXPECT_GT(stream.count(), 0U);
+  for (std::size_t place = 0; place < stream.count(); ++place) {
+    if (stream.at(place).words.find(words) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST(SlicingStream, FetchesNothingThatOneResultReadsAlone) {
+  const KernelOptions f32{.default_type = cgen::f32};
+  const Kernel products = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 16}",
+                                      "y[i] = sum(k, value[k, i]*x[i])", f32);
+  EXPECT_FALSE(lists(products, {.parameters = {{"n", 100000}}}, "fetch"));
+  const Kernel squares = make_kernel("{[i]: 0 <= i < n}", "y[i] = x[i]*x[i]", f32);
+  EXPECT_FALSE(lists(squares, {.parameters = {{"n", 100000}}}, "fetch"));
+  // each point has a cell of its own
+  const Kernel points = make_kernel("{[i]: 0 <= i < n}",
+                                    "<i32> cell = cast(i32, floor(x[i]))\n"
+                                    "y[i] = table[cell] + table[cell + 1]",
+                                    {.arguments = "table: [m]; x, y: [n]; m: i32",
+                                     .default_type = cgen::f32});
+  EXPECT_FALSE(lists(points, {.parameters = {{"n", 100000}, {"m", 100}}}, "fetch"));
+  // rows of a that begin one element apart
+  const Kernel windows = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 16}",
+                                     "y[i] = sum(k, a[i + k])", f32);
+  EXPECT_TRUE(lists(windows, {.parameters = {{"n", 100000}}}, "fetch a"));
+}
+
+TEST(SlicingStream, FetchesNothingWhereARecurrenceLeavesNoRoom) {
+  const Kernel rows = make_kernel(
+      "{[b]: 0 <= b < 4096}\n{[i]: 0 <= i < 8}\n{[j]: 0 <= j < 8}",
+      "for b, i\n  <> corner = 0\n  for j\n    <> up = h[j, b]\n"
+      "    h[j, b] = corner + c[j, b]\n    corner = up\n  end\nend",
+      {.arguments = "c, h: [8, 4096]", .default_type = cgen::f32, .sequential_dependencies = true});
+  EXPECT_FALSE(lists(rows, {}, "fetch c"));
+}
+
+// threads along a sum read neighbours only if its loop is that of the fastest axis
+TEST(SlicingStream, SpreadsSumsOverNeighbours) {
+  const auto seconds = [](const char* statement) {
+    const Kernel kernel = make_kernel("{[x, c]: 0 <= x < 4096 and 0 <= c < 4096}", statement,
+                                      {.arguments = "a: [4096, 4096]; out: [4096]",
+                                       .default_type = cgen::f32});
+    const SlicingStream stream(kernel, SlicingConstraints());
+    const auto place = stream.find_words("x: g.0; c: for l.0*64");
+    EXPECT_TRUE(place) << statement;
+    return place ? stream.predicted_seconds(*place) : 0;
+  };
+  EXPECT_GT(seconds("out[x] = sum(c, a[c, (x + 1)//2])"), 1.5 * seconds("out[x] = sum(c, a[x, c])"));
+}
+
 TEST(SlicingStream, HasStepsFromEachSlicing) {
   const SlicingStream stream(matmul(), {.parameters = {{"n", 512}}});
   const std::vector<std::size_t> near = stream.neighbours(0);
