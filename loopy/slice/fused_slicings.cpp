@@ -10,7 +10,7 @@
 namespace rtcg::loopy::detail {
 namespace {
 
-/// The slicings of a product, of the kernel that it stands for.
+/// The slicings of a kernel with fused inames, of the kernel that it stands for.
 class FusedSource final : public SlicingSource {
  public:
   FusedSource(SourcePtr product, std::vector<InameFusion> fusions)
@@ -58,6 +58,10 @@ class FusedSource final : public SlicingSource {
 
 }  // namespace
 
+SourcePtr with_fusions(SourcePtr fused, std::vector<InameFusion> fusions) {
+  return std::make_shared<FusedSource>(std::move(fused), std::move(fusions));
+}
+
 SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
   if (constraints.machine.is_cpu) {
     return nullptr;
@@ -79,9 +83,8 @@ SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constra
       use = ArrayUse::shared;
     }
     if (is_allowed) {
-      all = merged(std::move(all),
-                   std::make_shared<FusedSource>(tile_slicings(std::move(each.problem), own),
-                                                 std::move(each.fusions)));
+      all = merged(std::move(all), with_fusions(tile_slicings(std::move(each.problem), own),
+                                                std::move(each.fusions)));
     }
   }
   return all;

@@ -11,16 +11,20 @@
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/flat_indices.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/online_kernel.h"
+#include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -55,6 +59,7 @@ struct RowNest {
   bool is_sum = false;
   bool has_inner_sums = false;  ///< which run in each thread
   double operations = 0;        ///< of one iteration
+  double results = 1;           ///< whose sums the threads share, one after the other
 };
 
 /// Reads of one array in one nest.
@@ -66,6 +71,8 @@ struct RowAccess {
   bool is_along = false;  ///< whether threads next to each other touch neighbours
   bool moves = false;     ///< whether iterations of the nest touch different elements
   double times = 1;       ///< of one iteration of the nest
+  double shares = 1;      ///< neighbours along the nest that touch the same element
+  double run = 1;         ///< neighbours that a thread touches one after the other
   std::size_t nest = nowhere;
   std::size_t kept = nowhere;  ///< place of the array among those that may be kept
 };
@@ -99,6 +106,12 @@ double operations_of(const Expr& expr) {
     return true;
   });
   return count;
+}
+
+/// Of an index `p // 8`: 8.
+std::optional<std::int64_t> steps_of_quotient(const Expr& index) {
+  const FloorDiv* quotient = get_if<FloorDiv>(index);
+  return quotient != nullptr ? as_integer(quotient->denominator) : std::nullopt;
 }
 
 class RowReader {
@@ -180,9 +193,20 @@ class RowReader {
     }
     if (!own.empty()) {
       const std::string spread = spread_iname(own, assignment->targets.front());
-      NameSet serial = sums;
-      serial.insert(own.begin(), own.end());
-      return add_nest(spread, serial, operations_of(assignment->value), false, !sums.empty());
+      NameSet all = sums;
+      all.insert(own.begin(), own.end());
+      const double operations = operations_of(assignment->value);
+      // the threads share a long sum of each of a few results
+      if (const std::string sum = longest(sums);
+          has_one_sum(assignment->value) && length_of(spread) < warp_size &&
+          length_of(sum) >= 4 * length_of(spread)) {
+        double results = 1;
+        for (const std::string& each : own) {
+          results *= static_cast<double>(length_of(each));
+        }
+        return add_nest(sum, all, operations, true, false, results);
+      }
+      return add_nest(spread, all, operations, false, !sums.empty());
     }
     bool is_row = true;
     walk(assignment->value, [&](const Expr& part) {
@@ -203,11 +227,23 @@ class RowReader {
     return is_row;
   }
 
+  [[nodiscard]] static bool has_one_sum(const Expr& value) {
+    std::size_t sums = 0;
+    walk(value, [&](const Expr& part) {
+      sums += is<Reduction>(part) ? 1 : 0;
+      return true;
+    });
+    return sums == 1;
+  }
+  [[nodiscard]] std::int64_t length_of(const std::string& iname) const {
+    return sliced_loop(kernel_, parameters_, iname).length;
+  }
+
   [[nodiscard]] std::string longest(const NameSet& inames) const {
     std::string result;
     std::int64_t most = 0;
     for (const std::string& each : inames) {
-      const std::int64_t length = sliced_loop(kernel_, parameters_, each).length;
+      const std::int64_t length = length_of(each);
       if (length > most) {
         most = length;
         result = each;
@@ -229,9 +265,10 @@ class RowReader {
     return longest(own);
   }
 
-  /// @param all  inames of the nest that are no rows
+  /// @param all      inames of the nest that are no rows
+  /// @param results  whose sums the threads share
   bool add_nest(const std::string& spread, const NameSet& all, double operations, bool is_sum,
-                bool has_inner_sums) {
+                bool has_inner_sums, double results = 1) {
     if (with_parent_inames(kernel_, {spread}).size() != 1 ||
         tag_of(kernel_, spread).kind != AxisKind::sequential || serial_.count(spread) != 0) {
       return false;
@@ -252,6 +289,7 @@ class RowReader {
     }
     RowNest& nest = problem_.nests[place_of(spread)];
     nest.operations += operations * serial;
+    nest.results = std::max(nest.results, results);
     nest.is_sum = nest.is_sum || is_sum;
     nest.has_inner_sums = nest.has_inner_sums || has_inner_sums;
     return true;
@@ -283,7 +321,7 @@ class RowReader {
       std::vector<Affine> others;
       std::string along;
       bool is_row = true;
-      for (const Expr& index : access.indices) {
+      for (const Expr& index : flat_indices(kernel_, access.array, access.indices).indices) {
         const auto affine = to_affine(index);
         is_row = is_row && affine;
         others.push_back(affine.value_or(Affine()));
@@ -324,17 +362,27 @@ class RowReader {
 
   void add_access(const ArrayAccess& access, double bytes) {
     RowAccess result{access.array, bytes, access.is_write};
-    for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
-      const auto affine = to_affine(access.indices[axis]);
-      for (const std::string& each : free_names(access.indices[axis])) {
+    const std::vector<Expr> indices =
+        flat_indices(kernel_, access.array, access.indices).indices;
+    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+      const auto affine = to_affine(indices[axis]);
+      for (const std::string& each : free_names(indices[axis])) {
         result.mentions_rows = result.mentions_rows || row_inames_.count(each) != 0;
         const std::size_t nest = place_of(each);
         result.nest = nest != nowhere ? nest : result.nest;
         result.moves = result.moves || nest != nowhere || serial_.count(each) != 0 ||
                        !is_iname(kernel_, each) || !affine;
-        result.is_along =
-            result.is_along || (nest != nowhere && axis + 1 == access.indices.size() && affine &&
-                                affine->coefficient(each) == 1);
+        result.is_along = result.is_along || (nest != nowhere && axis + 1 == indices.size() &&
+                                              affine && affine->coefficient(each) == 1);
+        if (serial_.count(each) != 0 && axis + 1 == indices.size() && affine &&
+            affine->coefficient(each) == 1) {
+          result.run = std::max(result.run, static_cast<double>(length_of(each)));
+        }
+        // neighbours share what a quotient of theirs chooses
+        if (const auto shared = steps_of_quotient(indices[axis]); nest != nowhere && shared) {
+          result.is_along = true;
+          result.shares = std::max(result.shares, static_cast<double>(*shared));
+        }
       }
     }
     for (const std::string& each : access.inames) {
@@ -342,7 +390,7 @@ class RowReader {
       result.nest = nest != nowhere ? nest : result.nest;
     }
     if (result.nest != nowhere) {
-      result.times = serial_steps_[problem_.nests[result.nest].loop.iname];
+      result.times = serial_steps_[problem_.nests[result.nest].loop.iname] / result.shares;
     }
     problem_.accesses.push_back(std::move(result));
   }
@@ -542,10 +590,13 @@ class RowCost {
         if (keep != Keep::nowhere && is_again) {
           continue;
         }
-        const double waste =
-            each.is_along && choice.threads > 1 ? 1 : std::min(8.0, 32 / each.element_bytes);
-        const double bytes =
-            waste * each.element_bytes * static_cast<double>(nest.loop.length) * rows * each.times;
+        // what a thread leaves of a sector it takes in its next steps
+        const double apart = each.is_along && choice.threads > 1
+                                 ? 1
+                                 : std::min(8.0, gpu::sector_bytes / each.element_bytes);
+        const double bytes = std::max(1.0, apart / each.run) * each.element_bytes *
+                             static_cast<double>(nest.loop.length) * rows * each.times;
+        core_bytes += each.run > 1 ? apart * each.element_bytes * steps * each.times : 0;
         const bool is_in_cache =
             !each.mentions_rows ||
             (is_again && (choice.shared_steps != 0 ? rows * each.times : held) *
@@ -555,12 +606,13 @@ class RowCost {
         (is_in_core ? core_bytes : is_in_cache ? again_bytes : memory_bytes) += bytes;
       }
       if (nest.is_sum) {
-        sync_clocks += 12 * std::log2(std::min<double>(32, static_cast<double>(choice.threads))) +
-                       (choice.threads > warp_size ? 120 : 0);
+        sync_clocks += nest.results *
+                       (12 * std::log2(std::min<double>(32, static_cast<double>(choice.threads))) +
+                        (choice.threads > warp_size ? 120 : 0));
       }
       // loads of a thread that wait for memory together: all of a row that is kept, else a few
       const double together = choice.keeps_any(Keep::registers) && n == 0 ? block_trips : 4;
-      wait_clocks += std::ceil(block_trips / together) * gpu::clocks_of_load;
+      wait_clocks += nest.results * std::ceil(block_trips / together) * gpu::clocks_of_load;
     }
     const double waves = std::ceil(blocks / (multiprocessors * resident));
     const double in_flight =
@@ -606,7 +658,7 @@ class RowCost {
       const double steps = static_cast<double>(round_up(nest.loop.length, choice.threads));
       clocks += steps * (nest.operations + accesses) / lanes *
                     std::max(1.0, lanes / static_cast<double>(choice.threads)) +
-                (nest.is_sum ? clocks_of_meeting : 0);
+                (nest.is_sum ? clocks_of_meeting * nest.results : 0);
     }
     const double rounds = std::ceil(row_count() / std::max(1, machine_.multiprocessors));
     return rounds * clocks / machine_.clock_hz + 2e-6;
@@ -838,14 +890,108 @@ RowSlicings row_slicings_of(const Kernel& kernel, const Kernel& shown,
           is_chain};
 }
 
-}  // namespace
-
-RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+RowSlicings plain_row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
   RowSlicings rows = row_slicings_of(kernel, kernel, {}, constraints);
   if (const auto online = find_online_kernel(kernel)) {
     const RowSlicings one_pass =
         row_slicings_of(kernel, online->kernel, online->inames, constraints);
     rows.source = merged(std::move(rows.source), one_pass.source);
+  }
+  return rows;
+}
+
+/// The loops of each nest over a row of several axes, in the order of the axes: one flat loop each.
+/// Empty where nests have one loop, or go through their arrays in another order.
+class RowFusions {
+ public:
+  RowFusions(const Kernel& kernel, const IntegerValues& parameters)
+      : kernel_(infer_types(expand_subst(kernel))), parameters_(parameters) {}
+
+  std::vector<InameFusion> find() {
+    for (const SlicedLoop& each : result_loops(kernel_, parameters_)) {
+      rows_.insert(each.iname);
+    }
+    for (const Instruction& each : kernel_.instructions) {
+      NameSet own = each.within_inames;
+      std::erase_if(own, [&](const auto& iname) { return rows_.count(iname) != 0; });
+      add(own);
+      for_each_expression(each, [&](const Expr& expr) {
+        walk(expr, [&](const Expr& part) {
+          if (const Reduction* sum = get_if<Reduction>(part)) {
+            add({sum->inames.begin(), sum->inames.end()});
+          }
+          return true;
+        });
+      });
+    }
+    return is_possible_ ? fusions_ : std::vector<InameFusion>();
+  }
+
+ private:
+  void add(const NameSet& own) {
+    if (own.size() < 2 || !known_.insert(own).second) {
+      return;
+    }
+    const bool is_new = std::none_of(own.begin(), own.end(),
+                                     [&](const auto& each) { return used_.count(each) != 0; });
+    const std::vector<FusedIname> parts = in_order(own);
+    is_possible_ = is_possible_ && is_new && !parts.empty();
+    used_.insert(own.begin(), own.end());
+    fusions_.push_back({fused_name(parts), parts});
+  }
+
+  /// As an array has them for neighbouring axes, all of which they go through.
+  [[nodiscard]] std::vector<FusedIname> in_order(const NameSet& own) const {
+    for (const ArrayAccess& access : accesses_of(kernel_)) {
+      const Argument* argument = find_argument(kernel_, access.array);
+      if (argument == nullptr || access.is_linear || access.indices.size() < own.size()) {
+        continue;
+      }
+      std::vector<FusedIname> parts;
+      const std::size_t first = access.indices.size() - own.size();
+      for (std::size_t axis = first; axis < access.indices.size(); ++axis) {
+        const Name* iname = get_if<Name>(access.indices[axis]);
+        const auto length = as_integer(argument->shape[axis]);
+        if (iname == nullptr || own.count(iname->name) == 0 ||
+            sliced_loop(kernel_, parameters_, iname->name).begin != 0 ||
+            sliced_loop(kernel_, parameters_, iname->name).length != length) {
+          break;
+        }
+        parts.push_back({iname->name});
+      }
+      if (parts.size() == own.size()) {
+        return parts;
+      }
+    }
+    return {};
+  }
+
+  const Kernel kernel_;
+  const IntegerValues& parameters_;
+  NameSet rows_{};
+  NameSet used_{};
+  std::set<NameSet> known_{};
+  std::vector<InameFusion> fusions_{};
+  bool is_possible_ = true;
+};
+
+}  // namespace
+
+RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  RowSlicings rows = plain_row_slicings(kernel, constraints);
+  // hints name inames, which flat loops unite
+  if (!rows.replace_tiles || constraints.machine.is_cpu || !constraints.inames.empty()) {
+    return rows;
+  }
+  const std::vector<InameFusion> fusions = RowFusions(kernel, constraints.parameters).find();
+  const std::vector<RecipeStep> steps = fusion_steps(fusions);
+  if (fusions.empty() || why_not([&] { return apply_recipe(expand_subst(kernel), steps); })) {
+    return rows;
+  }
+  const RowSlicings flat =
+      plain_row_slicings(apply_recipe(expand_subst(kernel), steps), constraints);
+  if (flat.source != nullptr) {
+    rows.source = merged(std::move(rows.source), with_fusions(flat.source, fusions));
   }
   return rows;
 }

@@ -246,14 +246,14 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     others.global_values.clear();
     return followed_by(kernel, std::move(steps), others);
   }
+  if (!slicing.fusions.empty()) {
+    return fused_recipe(kernel, slicing);
+  }
   if (!slicing.online.empty()) {
     std::vector<RecipeStep> steps = online_steps(expand_subst(kernel), slicing);
     Slicing others = slicing;
     others.online.clear();
     return followed_by(kernel, std::move(steps), others);
-  }
-  if (!slicing.fusions.empty()) {
-    return fused_recipe(kernel, slicing);
   }
   if (const auto renamed = detail::with_free_part_names(kernel, slicing)) {
     return followed_by(kernel, renamed->steps, renamed->slicing);

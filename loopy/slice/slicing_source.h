@@ -26,11 +26,14 @@ struct RankingBounds;
 /// Tiles of a contraction whose inames are fused: rows, columns and what is summed over are one
 /// index each. Null for other kernels, and where no inames go together.
 [[nodiscard]] SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+/// The slicings of a kernel whose inames are fused, as those of the kernel itself.
+[[nodiscard]] SourcePtr with_fusions(SourcePtr fused, std::vector<InameFusion> fusions);
 struct RowSlicings {
   SourcePtr source{};          ///< null where the kernel is no chain over a row
   bool replace_tiles = false;  ///< whether tiles have nothing to offer: no nest has inner sums
 };
-/// Rows of blocks and of parts of them, for chains of nests over one row.
+/// Rows of blocks and of parts of them, for chains of nests over one row. A row of several axes is
+/// also one of a flat loop.
 [[nodiscard]] RowSlicings row_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Blocks that march along the slow loop of a stencil, on GPUs; null for other kernels.
 [[nodiscard]] SourcePtr march_slicings(const Kernel& kernel, const SlicingConstraints& constraints);

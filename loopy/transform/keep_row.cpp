@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/flat_indices.h"
 #include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/launches.h"
@@ -32,7 +33,8 @@ struct RowLoop {
 
 /// The indices of a read, apart from the loops along the row.
 struct RowRead {
-  std::vector<Affine> others{};  ///< for each axis of the array
+  FlatIndices flat{};            ///< axes that a joined loop goes through are one
+  std::vector<Affine> others{};  ///< for each of its axes
   std::vector<RowLoop> loops{};  ///< by axis, the largest steps first
 };
 
@@ -169,8 +171,9 @@ class RowKeeper {
   /// Nothing where the loops along the row are not in affine indices.
   [[nodiscard]] std::optional<RowRead> row_read(const std::vector<Expr>& indices) const {
     RowRead read;
-    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
-      const auto affine = to_affine(indices[axis]);
+    read.flat = flat_indices(kernel_, array_, indices);
+    for (std::size_t axis = 0; axis < read.flat.indices.size(); ++axis) {
+      const auto affine = to_affine(read.flat.indices[axis]);
       if (!affine) {
         return std::nullopt;
       }
@@ -439,7 +442,8 @@ class RowKeeper {
     for (const Affine& each : indices) {
       source.push_back(to_expr(each));
     }
-    fill.kind = Assignment{{element_of_row(copies_)}, access(array_, std::move(source))};
+    fill.kind =
+        Assignment{{element_of_row(copies_)}, access(array_, model_.flat.of_all_axes(source))};
     for (const std::size_t user : users_) {
       kernel_.instructions[user].depends_on.insert(fill.id);
     }

@@ -38,6 +38,47 @@ TEST(RowSlicings, SpreadAllNestsOfARowAlike) {
   EXPECT_FALSE(stream.find_words("i: g.0; j: for l.0*256; k: for l.0*128; l: for l.0*256"));
 }
 
+// 12 channels of 500 points: threads would be idle in the last steps of each channel
+TEST(RowSlicings, GoThroughRowsOfSeveralAxesByOneLoop) {
+  const Kernel group_norm = make_kernel(
+      "{[i, c, p, d, q]: 0 <= i < 1000 and 0 <= c, d < 12 and 0 <= p, q < 500}",
+      "<> mean = sum((c, p), x[i, c, p])/6000\n"
+      "y[i, d, q] = (x[i, d, q] - mean)*gamma[d]",
+      {.arguments = "x, y: f32[1000, 12, 500]; gamma: f32[12]", .default_type = cgen::f32});
+  const SlicingStream stream(group_norm, {});
+  const std::string best = stream.at(0).words;
+  EXPECT_EQ(best.find("fuse cp = c p; fuse dq = d q; i: g.0"), 0U) << best;
+  EXPECT_NE(best.find("keep x"), std::string::npos) << best;
+  EXPECT_EQ(stream.find_words(best), 0U);
+  EXPECT_NO_THROW(
+      static_cast<void>(generate(apply(group_norm, stream.at(0).slicing), Target::cuda)));
+  // nothing has these axes beside each other
+  const Kernel crossed = make_kernel(
+      "{[i, c, p, d, q]: 0 <= i < 1000 and 0 <= c, d < 12 and 0 <= p, q < 500}",
+      "<> mean = sum((c, p), x[i, p, c])/6000\n"
+      "y[i, d, q] = mean",
+      {.arguments = "x: f32[1000, 500, 13]; y: f32[1000, 12, 500]", .default_type = cgen::f32});
+  const SlicingStream apart(crossed, {});
+  for (std::size_t place = 0; place < apart.count(); ++place) {
+    EXPECT_EQ(apart.at(place).words.find("fuse"), std::string::npos);
+  }
+}
+
+// 8 sums of 512 elements: their own threads would be 8
+TEST(RowSlicings, ShareLongSumsOfAFewResults) {
+  const Kernel projection = make_kernel(
+      "{[b, c, r, d, s]: 0 <= b < 4096 and 0 <= c, d < 8 and 0 <= r, s < 512}",
+      "h[b, c] = sum(r, q[b, r, c]*v[b, r]) {id=h}\n"
+      "w[b, s] = v[b, s] - sum(d, q[b, s, d]*h[b, d]) {dep=h}",
+      {.arguments = "q: f32[4096, 512, 8]; v, w: f32[4096, 512]; h: f32[4096, 8]",
+       .default_type = cgen::f32});
+  const SlicingStream stream(projection, {});
+  const auto place = stream.find_words("b: g.0; r: for l.0*64; s: for l.0*64");
+  ASSERT_TRUE(place);
+  EXPECT_NO_THROW(
+      static_cast<void>(generate(apply(projection, stream.at(*place).slicing), Target::cuda)));
+}
+
 Kernel layer_norm_rows() {
   return make_kernel("{[i, j, k, l]: 0 <= i < 1000 and 0 <= j, k, l < 3000}",
                      "<> mean = sum(j, x[i, j])/3000\n"

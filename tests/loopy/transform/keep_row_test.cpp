@@ -63,6 +63,31 @@ TEST(KeepRow, ReadsNeighboursAtOnce) {
   EXPECT_ERROR("loopy.keep_row.not_possible", keep_row(cut, "x", loops, {.vector_width = 2}));
 }
 
+/// Means of rows of 3 x 10 elements, through which one loop goes.
+Kernel flat_rows() {
+  const Kernel apart = make_kernel(
+      "{[i, c, p, d, q]: 0 <= i < n and 0 <= c, d < 3 and 0 <= p, q < 10}",
+      "<> s = sum((c, p), x[i, c, p])\n"
+      "y[i, d, q] = x[i, d, q]/s",
+      {.arguments = "x, y: f32[n, 3, 10]", .default_type = cgen::f32});
+  return apply_recipe(apart, "join_inames([c, p], name=j)\njoin_inames([d, q], name=l)");
+}
+
+TEST(KeepRow, HoldsRowsOfSeveralAxes) {
+  const Kernel cut = apply_recipe(flat_rows(), "split_iname(j, 8, inner_tag=l.0)\n"
+                                               "split_reduction_outward(j_inner)\n"
+                                               "split_iname(l, 8, inner_tag=l.0)");
+  const Kernel kept = keep_row(cut, "x", row_loops);
+  EXPECT_EQ(statements_of(kept),
+            "x_row[x_row_0] = x[i, (8*x_row_0 + x_row_1) // 10, (8*x_row_0 + x_row_1) % 10]\n"
+            "s = sum(j_inner, sum(j_outer, x_row[j_outer]))\n"
+            "y[i, (8*l_outer + l_inner) // 10, (8*l_outer + l_inner) % 10] = "
+            "x_row[l_outer] / s\n");
+  EXPECT_EQ(find_temporary(kept, "x_row")->shape, std::vector<Expr>{4});
+  const Kernel loops = apply_recipe(flat_rows(), "split_iname(j, 8)\nsplit_iname(l, 8)");
+  expect_same_results(flat_rows(), keep_row(loops, "x", row_loops), {{"n", 3}});
+}
+
 TEST(KeepRow, KeepsTheNumbers) {
   // as loops: without threads the copy has all elements of a row
   const Kernel cut = apply_recipe(normalised_rows(), "split_iname(j, 8)\nsplit_iname(l, 8)");
