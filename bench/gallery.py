@@ -247,6 +247,45 @@ def cross_entropy(n):
     return lambda: F.cross_entropy(x, label, reduction="none")
 
 
+def cost_volume(n):
+    f, g = rand(n["nb"], n["nc"], n["ny"], n["nx"]), rand(n["nb"], n["nc"], n["ny"] + 8, n["nx"] + 8)
+    shifts = [(u, v) for u in range(9) for v in range(9)]
+    return lambda: torch.stack(
+        [(f * g[:, :, u:u + n["ny"], v:v + n["nx"]]).mean(1) for u, v in shifts], 1)
+
+
+def conv_transposed(n):
+    x, w = rand(n["nb"], n["nc"], n["ny"], n["nx"]), rand(n["nc"], n["nf"], 4, 4)
+    return lambda: F.conv_transpose2d(x, w, stride=2, padding=1)
+
+
+def group_norm(n):
+    x = rand(n["nb"], n["ng"] * n["nc"], n["np"])
+    gamma, beta = rand(n["ng"] * n["nc"]), rand(n["ng"] * n["nc"])
+    return lambda: F.group_norm(x, n["ng"], gamma, beta)
+
+
+def causal_weights(n):
+    q, k = rand(n["nh"], n["n"], n["nd"]), rand(n["nh"], n["n"], n["nd"])
+    mask = torch.full((n["n"], n["n"]), -1e30, device="cuda").triu(1)
+    return lambda: torch.softmax(torch.baddbmm(mask, q, k.transpose(1, 2)), -1)
+
+
+def projections(n):
+    q, v = rand(n["nb"], n["nr"], n["nc"]), rand(n["nb"], n["nr"], 1)
+    return lambda: torch.linalg.vector_norm(v - q @ (q.transpose(1, 2) @ v), dim=1)
+
+
+def trilinear(n):
+    volume, points = rand(1, 1, n["n"], n["n"], n["n"]), 2 * rand(1, 1, 1, n["np"], 3) - 1
+    return lambda: F.grid_sample(volume, points, align_corners=True)
+
+
+def integral_image(n):
+    x = rand(n["n"], n["m"])
+    return lambda: x.cumsum(1).cumsum(0)
+
+
 PEERS = {
     "softmax": of_rows(lambda x: torch.softmax(x, 1)),
     "log_softmax": of_rows(lambda x: torch.log_softmax(x, 1)),
@@ -295,11 +334,19 @@ PEERS = {
     "syrk": syrk,
     "syr2k": syr2k,
     "covariance": covariance,
+    "cost_volume": cost_volume,
+    "conv_transposed": conv_transposed,
+    "group_norm": group_norm,
+    "causal_weights": causal_weights,
+    "projections": projections,
+    "trilinear": trilinear,
+    "integral_image": integral_image,
 }
 # compared with a copy of the bytes that they have to move
 COPIES = ["star_25", "points_27", "acoustic_wave", "advection", "lattice_boltzmann", "median_3x3",
           "stiffness_3d", "mass_3d", "gradient_3d", "black_scholes", "bias_relu_residual",
-          "n_body", "rbf_product", "segmented_sums", "sparse_product", "running_sums"]
+          "n_body", "rbf_product", "segmented_sums", "sparse_product", "running_sums", "bilateral",
+          "neighbour_forces"]
 
 
 def microseconds(run, at_least_ms=60):

@@ -59,6 +59,7 @@ using Entries = std::map<std::string, Entry, std::less<>>;
 [[nodiscard]] Entries polybench_entries();
 [[nodiscard]] Entries other_entries();
 [[nodiscard]] Entries application_entries();
+[[nodiscard]] Entries field_entries();
 
 /// Adds `value` to the diagonal of a square matrix, so that it can be factored.
 void add_to_diagonal(Grid& matrix, double value);

@@ -211,6 +211,7 @@ class Gallery : public testing::TestWithParam<std::filesystem::path> {
       Entries all = polybench_entries();
       all.merge(other_entries());
       all.merge(application_entries());
+      all.merge(field_entries());
       return all;
     }();
     const auto found = entries.find(name());
