@@ -22,6 +22,7 @@
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
 #include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/slice/stored_kernel.h"
 #include "rtcg/loopy/slice/worded_source.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 
@@ -564,12 +565,21 @@ SourcePtr detail::tile_slicings(SlicingProblem problem, const SlicingConstraints
 
 namespace {
 
+/// Whether nests share loops without need also where all values are stored.
+bool share_loops_when_stored(const Kernel& kernel, const IntegerValues& parameters) {
+  const std::vector<detail::StoredKernel> stored =
+      detail::find_stored_kernels(kernel, parameters, std::numeric_limits<double>::max());
+  return !stored.empty() && detail::apart_nests(stored.back().kernel).has_value();
+}
+
 /// Those of the kernel whose nests have loops of their own, with the hints for each copy of a loop.
-/// Values that are stored part nests, too, unless these have nothing to do with each other.
+/// Values that are stored part nests, too, unless these have nothing to do with each other, or only
+/// use the values.
 detail::SourcePtr apart_slicings(const Kernel& kernel, SlicingConstraints constraints,
                                  bool are_values_stored) {
   std::optional<detail::ApartNests> apart = detail::apart_nests(kernel);
-  if (!apart || (are_values_stored && !apart->is_any_independent)) {
+  if (!apart || (are_values_stored && !apart->is_any_independent &&
+                 !share_loops_when_stored(kernel, constraints.parameters))) {
     return nullptr;
   }
   for (const auto& [copy, iname] : apart->copies) {

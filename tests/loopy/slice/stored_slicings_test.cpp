@@ -61,6 +61,24 @@ TEST(StoredSlicings, AreTheModelsChoiceForAttention) {
   EXPECT_TRUE(has_other);
 }
 
+// A step of soft k-means: weights of the centres, and means by them, share the loop over centres
+// also where what they add up is stored.
+TEST(StoredSlicings, GiveLaterSumsLoopsOfTheirOwn) {
+  const Kernel kernel = make_kernel(
+      "{[p, c, e, f, b, d, q, g, r, h]: 0 <= p, q, r < 65536 and 0 <= b, c < 64 and "
+      "0 <= d, e, f, g, h < 32}",
+      "total[p] = sum(c, exp(-sum(e, (x[p, e] - y[c, e])**2)))\n"
+      "weight[b] = sum(q, exp(-sum(g, (x[q, g] - y[b, g])**2))/total[q])\n"
+      "mean[b, d] = sum(r, exp(-sum(h, (x[r, h] - y[b, h])**2))/total[r]*x[r, d])/weight[b]",
+      {.default_type = cgen::f32});
+  const SlicingStream stream(kernel,
+                             {.min_threads = 128, .max_threads = 128, .max_items_per_thread = 16});
+  const RankedSlicing first = stream.at(0);
+  EXPECT_EQ(first.words.rfind("apart; store ", 0), 0U) << first.words;
+  EXPECT_EQ(stream.find_words(first.words), 0U);
+  EXPECT_NO_THROW(static_cast<void>(generate(apply(kernel, first.slicing), Target::cuda)));
+}
+
 TEST(StoredSlicings, AreNotListedForOtherSums) {
   for (const char* statements :
        {"out[i, d] = sum(j, q[i, j]*k[j, d])",                        // once
