@@ -6,6 +6,7 @@
 
 #include "rtcg/arrays/kernels/snippet.h"
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -237,6 +238,81 @@ std::string half_vector_text(DType vector, cgen::Dialect dialect) {
   return with_names(is_in_memory_only ? half_vector_in_opencl : half_vector, words);
 }
 
+/// What a fetch from a texture gives: the suffix of its name, the type, what a texel is in CUDA and
+/// on the host, and the value of a texel `v` in both.
+struct FetchedKind {
+  const char* suffix;
+  const char* type;
+  const char* in_cuda;
+  const char* value_in_cuda;
+  const char* on_host;
+  const char* value_on_host;
+};
+constexpr FetchedKind fetched_kinds[] = {
+    {"f32", "float", "float", "v", "float", "v"},
+    {"i32", "int", "int", "v", "int", "v"},
+    {"u8", "unsigned char", "unsigned char", "v", "unsigned char", "v"},
+    {"f64", "double", "int2", "__hiloint2double(v.y, v.x)", "double", "v"},
+    {"c64", "complex64", "float2", "complex64_make(v.x, v.y)", "f32x2",
+     "complex64_make(v[0], v[1])"},
+    {"c128", "complex128", "int4",
+     "complex128_make(__hiloint2double(v.y, v.x), __hiloint2double(v.w, v.z))", "f64x2",
+     "complex128_make(v[0], v[1])"},
+};
+
+/// `tex2d_f32` and its like, from a texture whose handle is a number.
+std::string fetch_name(int axes, const FetchedKind& kind) {
+  return fmt::format("tex{}d_{}", axes, kind.suffix);
+}
+
+std::string fetch_text(int axes, const FetchedKind& kind, cgen::Dialect dialect) {
+  const std::string name = fetch_name(axes, kind);
+  if (dialect == cgen::Dialect::opencl) {
+    throw Unsupported("arrays.snippet_kernel.no_textures",
+                      fmt::format("'{}' fetches from a texture whose handle is a number, which "
+                                  "OpenCL does not have: read an array, or compile a program with "
+                                  "an image and a sampler",
+                                  name));
+  }
+  const std::string at = std::string("x, y, z").substr(0, static_cast<std::size_t>(3 * axes - 2));
+  std::string parameters;
+  for (int axis = 0; axis < axes; ++axis) {
+    parameters += fmt::format(", float {}", "xyz"[axis]);
+  }
+  const bool is_cuda = dialect == cgen::Dialect::cuda;
+  const bool is_vector = std::string_view(kind.on_host).find('x') != std::string_view::npos;
+  const std::string fetch =
+      is_cuda ? fmt::format("const {0} v = tex{1}D<{0}>(texture, {2});", kind.in_cuda, axes, at)
+              : fmt::format("const {}{} v = rtcg_tex{}d_{}((rtcg_texture)texture, {});",
+                            is_vector ? "rtcg_" : "", kind.on_host, axes,
+                            is_vector ? kind.on_host : kind.suffix, at);
+  return fmt::format("{} {} {}(unsigned long long texture{}) {{\n  {}\n  return {};\n}}\n",
+                     function_words(dialect), kind.type, name, parameters, fetch,
+                     is_cuda ? kind.value_in_cuda : kind.value_on_host);
+}
+
+/// Those that the names need.
+std::string fetches_text(const std::set<std::string>& names, cgen::Dialect dialect) {
+  std::string result;
+  for (const FetchedKind& kind : fetched_kinds) {
+    for (int axes = 1; axes <= 3; ++axes) {
+      if (names.count(fetch_name(axes, kind)) != 0) {
+        result += fetch_text(axes, kind, dialect);
+      }
+    }
+  }
+  const bool is_included = !result.empty() && dialect != cgen::Dialect::cuda;
+  return (is_included ? "#include <rtcg/host_image.h>\n" : "") + result;
+}
+
+bool fetches_complex(const std::set<std::string>& names, DType dtype) {
+  const char* const suffix = dtype == DType::c64 ? "c64" : "c128";
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return name.rfind("tex", 0) == 0 &&
+           name.substr(std::min<std::size_t>(6, name.size())) == suffix;
+  });
+}
+
 }  // namespace
 
 std::string portable_preamble(std::string_view text, cgen::Dialect dialect,
@@ -276,12 +352,14 @@ std::string standard_preamble(const std::set<std::string>& names, const std::set
   }
   for (const DType dtype : {DType::c64, DType::c128}) {
     const std::string type = dtype == DType::c64 ? "complex64" : "complex128";
-    if (dtypes.count(dtype) != 0 || names.count(type) != 0 || names.count(type + "_make") != 0) {
+    if (dtypes.count(dtype) != 0 || names.count(type) != 0 || names.count(type + "_make") != 0 ||
+        fetches_complex(names, dtype)) {
       words["Z"] = type;
       words["R"] = dtype == DType::c64 ? "float" : "double";
       result += with_names(complex_text, words);
     }
   }
+  result += fetches_text(names, dialect);
   std::set<DType> vectors;
   for (const std::string& name : names) {
     if (const auto vector = vector_named(name.rfind("make_", 0) == 0 ? name.substr(5) : name)) {

@@ -111,7 +111,10 @@ struct SnippetNames {
                                             const std::set<std::string>& vectors = {});
 /// The declarations that snippets may use: constants of C's headers, `complex64`, `complex128` and
 /// their functions (`complex64_mul(a, b)`), conversions of bf16, short vectors with `make_float4`
-/// and operators. Only those that `names` or `dtypes` need.
+/// and operators; `tex2d_f32(texture, x, y)` and its like, of f32, i32, u8, f64, c64 and c128 along
+/// 1 to 3 axes, for textures whose handle is a u64. Only those that `names` or `dtypes` need.
+///
+/// @throws Unsupported  arrays.snippet_kernel.no_textures: OpenCL
 [[nodiscard]] std::string standard_preamble(const std::set<std::string>& names,
                                             const std::set<DType>& dtypes, cgen::Dialect dialect);
 /// The type of an element in memory: `complex64` for c64, `float4` or the dialect's form of it,
