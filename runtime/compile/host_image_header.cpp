@@ -61,8 +61,10 @@ static inline rtcg_place rtcg_find(rtcg_texture t, int axis, float at) {
   place.weight = 0;
   if (t->is_linear) {
     long long fixed = rtcg_floor((x - 0.5) * 256 + 0.5);
-    const long long limit = 256 * (length + 1);
-    fixed = fixed < -limit ? -limit : (fixed > 2 * limit ? 2 * limit : fixed);
+    /* positions are clamped before weights are taken */
+    const long long least = t->address == 0 ? 0 : -256 * (length + 1);
+    const long long most = t->address == 0 ? 256 * (length - 1) : 512 * (length + 1);
+    fixed = fixed < least ? least : (fixed > most ? most : fixed);
     place.weight = (int)(fixed & 255);
     place.first = (fixed - place.weight) / 256;
     place.second = place.first + 1;
@@ -79,13 +81,12 @@ static inline rtcg_place rtcg_find(rtcg_texture t, int axis, float at) {
 }
 
 /* The weight of one of the eight texels around a position, in 1/256. The hardware rounds products
-   to that: of the weights along x and z first, then with that along y. */
+   to that: the weight of a plane times that along x first, then times that along y. */
 static inline int rtcg_weight(const rtcg_place *p, int corner) {
-  const int x = p[0].weight, y = p[1].weight, z = p[2].weight;
-  const int both = (x * z + 128) >> 8;
-  const int is_x = corner & 1, is_z = corner >> 2;
-  const int in_plane =
-      is_x ? (is_z ? both : x - both) : (is_z ? z - both : 256 - x - z + both);
+  const int y = p[1].weight, is_x = corner & 1;
+  const int of_plane = corner >> 2 ? p[2].weight : 256 - p[2].weight;
+  const int right = (p[0].weight * of_plane + 128) >> 8;
+  const int in_plane = is_x ? right : of_plane - right;
   const int upper = (in_plane * y + (is_x ? 128 : 127)) >> 8;
   return (corner & 2) ? upper : in_plane - upper;
 }

@@ -165,6 +165,7 @@ class OpenClBackend : public Backend, public ImageBackend {
   [[nodiscard]] ImageAccess image_access(Access handle) const;
   [[nodiscard]] Access add_access(const ImageAccess& access);
   void finish_all() const noexcept;
+  void copy_layers_of_rows(cl_command_queue on, const Copy& copy);
   /// The buffer that has the memory, and where in it.
   struct BufferPart {
     HeldBuffer held;

@@ -120,6 +120,31 @@ OpenClBackend::BufferPart OpenClBackend::buffer_of(DeviceAddress address) {
   return part;
 }
 
+/// NVIDIA's driver copies layers of one axis from and to the host only.
+void OpenClBackend::copy_layers_of_rows(cl_command_queue on, const Copy& copy) {
+  const std::size_t row_bytes = copy.extent[0] * copy.shape.texel_bytes();
+  std::vector<std::byte> row(row_bytes);
+  const auto staging = static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(row.data()));
+  constexpr bool waits = true;
+  const std::array<std::size_t, 3> extent = {copy.extent[0], 1, 1};
+  for (std::size_t layer = 0; layer < copy.extent[1]; ++layer) {
+    const std::array<std::size_t, 3> origin = {copy.origin[0], copy.origin[1] + layer, 0};
+    const DeviceAddress memory = copy.memory.address + layer * copy.memory.row_pitch_bytes;
+    if (copy.is_to_image) {
+      copy_bytes(on, staging, memory, row_bytes, waits);
+      api_.clEnqueueWriteImage.must("copy to an image", on, memory_of(copy.image), CL_TRUE,
+                                    origin.data(), extent.data(), 0, 0, row.data(), 0, nullptr,
+                                    nullptr);
+    } else {
+      api_.clEnqueueReadImage.must("copy from an image", on, memory_of(copy.image), CL_TRUE,
+                                   origin.data(), extent.data(), 0, 0, row.data(), 0, nullptr,
+                                   nullptr);
+      copy_bytes(on, memory, staging, row_bytes, waits);
+    }
+  }
+  submit(on);
+}
+
 void OpenClBackend::copy_image(Stream stream, const Copy& copy) {
   cl_command_queue const on = queue(stream);
   const bool is_pointer = copy.memory.side == CopyRegion::Side::host ||
@@ -154,6 +179,9 @@ void OpenClBackend::copy_image(Stream stream, const Copy& copy) {
       }
     }
     return submit(on);
+  }
+  if (copy.shape.layers != 0 && copy.shape.dimensions() == 1) {
+    return copy_layers_of_rows(on, copy);
   }
   // between an image and a buffer the driver copies rows without gaps only
   const BufferPart part = buffer_of(copy.memory.address);

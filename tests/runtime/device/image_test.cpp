@@ -350,6 +350,38 @@ TEST(Texture, RoundsOnTheHostAsOnAnH200) {
   EXPECT_EQ(digits(AddressMode::mirror), "443200012355678998764432100123556789987644321001245");
 }
 
+// Products of weights round, and positions beyond the ends are clamped before weights are taken.
+TEST(Texture, HasTheWeightsOfAnH200OnTheHost) {
+  struct Measured {
+    std::array<float, 3> at;
+    std::array<int, 8> weights;  // of 256, along x first
+  };
+  // on an NVIDIA H200 (2026-11-29)
+  const std::vector<Measured> measured = {
+      {{1.0F, 1.375F, 0.50390625F}, {16, 16, 111, 112, 0, 0, 0, 1}},
+      {{1.0F, 0.8984375F, 0.50390625F}, {76, 77, 51, 51, 0, 1, 0, 0}},
+      {{1.0F, 0.86328125F, 0.50390625F}, {81, 81, 46, 47, 0, 1, 0, 0}},
+      {{-0.419921875F, 1.1787109375F, 1.26953125F}, {19, 0, 40, 0, 63, 0, 134, 0}},
+      {{-0.337890625F, 1.2080078125F, 0.8486328125F}, {49, 0, 118, 0, 26, 0, 63, 0}},
+      {{1.197265625F, 1.0361328125F, 0.1171875F}, {36, 83, 41, 96, 0, 0, 0, 0}},
+      {{0.697265625F, 0.7978515625F, -0.201171875F}, {144, 36, 61, 15, 0, 0, 0, 0}}};
+  std::vector<float> at;
+  for (const Measured& each : measured) {
+    at.insert(at.end(), each.at.begin(), each.at.end());
+  }
+  const ImageArray image(Device::host(), {TexelKind::f32, 1, {2, 2, 2}});
+  for (std::size_t corner = 0; corner < 8; ++corner) {
+    std::vector<float> texels(8);
+    texels[corner] = 256;
+    set_texels(image, texels);
+    const std::vector<float> found = fetched<float>(
+        Device::host(), Texture(image, {.filter = FilterMode::linear}), 3, "f32", "float", 1, at);
+    for (std::size_t i = 0; i < measured.size(); ++i) {
+      EXPECT_EQ(found[i], static_cast<float>(measured[i].weights[corner])) << i << " " << corner;
+    }
+  }
+}
+
 TEST(Texture, RoundsAlikeOnTheHostAndInCuda) {
   for (const Device& device : devices_with_images()) {
     if (device.info().id.kind != BackendKind::cuda) {
