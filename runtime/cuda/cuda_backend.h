@@ -12,6 +12,7 @@
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/flags.h"
+#include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/joint_launch.h"
@@ -30,7 +31,8 @@ class CudaBackend final : public Backend,
                           public InterprocessBackend,
                           public FlagBackend,
                           public ImageBackend,
-                          public LaunchAttributesBackend {
+                          public LaunchAttributesBackend,
+                          public GrowableBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
   CudaBackend(const DriverApi& driver, int index);
@@ -57,6 +59,11 @@ class CudaBackend final : public Backend,
   void free(DeviceAddress address, MemoryKind kind) noexcept override;
   DeviceAddress allocate_on(Stream stream, std::size_t size_bytes) override;
   void free_on(Stream stream, DeviceAddress address) noexcept override;
+  [[nodiscard]] std::size_t granule_bytes() override;
+  [[nodiscard]] DeviceAddress reserve(std::size_t size_bytes) override;
+  void unreserve(DeviceAddress address, std::size_t size_bytes) noexcept override;
+  [[nodiscard]] Part add_part(DeviceAddress address, std::size_t size_bytes) override;
+  void drop_part(Part part, DeviceAddress address, std::size_t size_bytes) noexcept override;
   [[nodiscard]] MemoryInfo memory_info() const override;
   void register_host_memory(void* pointer, std::size_t size_bytes) override;
   void unregister_host_memory(void* pointer) noexcept override;

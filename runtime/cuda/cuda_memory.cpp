@@ -238,6 +238,75 @@ void CudaBackend::free_on(Stream stream, DeviceAddress address) noexcept {
   }
 }
 
+namespace {
+
+CUmemAllocationProp memory_of(CUdevice device) {
+  CUmemAllocationProp about = {};
+  about.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  about.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  about.location.id = device;
+  return about;
+}
+
+}  // namespace
+
+std::size_t CudaBackend::granule_bytes() {
+  const CurrentContext current(*this);
+  const CUmemAllocationProp about = memory_of(device_);
+  std::size_t bytes = 0;
+  driver_.cuMemGetAllocationGranularity.must("ask for the granule of memory", &bytes, &about,
+                                             CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  return bytes;
+}
+
+DeviceAddress CudaBackend::reserve(std::size_t size_bytes) {
+  const CurrentContext current(*this);
+  CUdeviceptr address = 0;
+  driver_.cuMemAddressReserve.must("reserve addresses", &address, size_bytes, 0, 0, 0);
+  return address;
+}
+
+void CudaBackend::unreserve(DeviceAddress address, std::size_t size_bytes) noexcept {
+  ignoring_errors(*this, [&] { driver_.cuMemAddressFree.quietly(address, size_bytes); });
+}
+
+GrowableBackend::Part CudaBackend::add_part(DeviceAddress address, std::size_t size_bytes) {
+  const detail::DeviceCall waits;
+  const CurrentContext current(*this);
+  const CUmemAllocationProp about = memory_of(device_);
+  CUmemGenericAllocationHandle part = 0;
+  if (const CUresult status = driver_.cuMemCreate(&part, size_bytes, &about, 0);
+      status != CUDA_SUCCESS) {
+    throw_allocation_failure(status, driver_.cuMemCreate.name(), size_bytes, *this);
+  }
+  CUresult status = driver_.cuMemMap(address, size_bytes, 0, part, 0);
+  const char* api = driver_.cuMemMap.name();
+  if (status == CUDA_SUCCESS) {
+    CUmemAccessDesc access = {};
+    access.location = about.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    status = driver_.cuMemSetAccess(address, size_bytes, &access, 1);
+    api = driver_.cuMemSetAccess.name();
+    if (status != CUDA_SUCCESS) {
+      driver_.cuMemUnmap.quietly(address, size_bytes);
+    }
+  }
+  if (status != CUDA_SUCCESS) {
+    driver_.cuMemRelease.quietly(part);
+    throw_status(status, api, "put memory behind addresses");
+  }
+  return part;
+}
+
+void CudaBackend::drop_part(Part part, DeviceAddress address, std::size_t size_bytes) noexcept {
+  const detail::DeviceCall waits;
+  ignoring_errors(*this, [&] {
+    captures_.without_captures([&] { driver_.cuCtxSynchronize.quietly(); });
+    driver_.cuMemUnmap.quietly(address, size_bytes);
+    driver_.cuMemRelease.quietly(part);
+  });
+}
+
 MemoryInfo CudaBackend::memory_info() const {
   const CurrentContext current(*this);
   MemoryInfo info;

@@ -121,6 +121,14 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuMemHostRegister, 6050)                           \
   X(cuMemHostUnregister, 4000)                         \
   X(cuMemHostGetDevicePointer, 3020)                   \
+  X(cuMemGetAllocationGranularity, 10020)              \
+  X(cuMemAddressReserve, 10020)                        \
+  X(cuMemAddressFree, 10020)                           \
+  X(cuMemCreate, 10020)                                \
+  X(cuMemRelease, 10020)                               \
+  X(cuMemMap, 10020)                                   \
+  X(cuMemUnmap, 10020)                                 \
+  X(cuMemSetAccess, 10020)                             \
   X(cuPointerGetAttribute, 4000)                       \
   X(cuMemPrefetchAsync, 12020)                         \
   X(cuMemAdvise, 12020)                                \

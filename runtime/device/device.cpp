@@ -1,5 +1,8 @@
 #include "rtcg/runtime/device/device.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
@@ -32,6 +35,31 @@ std::string names_of_all() {
   return names;
 }
 
+constexpr std::string_view uuid_prefix = "GPU-";
+
+/// As nvidia-smi prints it, `GPU-8f3c...`, or the first digits of it.
+Device find_by_uuid(std::string_view name) {
+  std::string digits;
+  std::copy_if(name.begin() + uuid_prefix.size(), name.end(), std::back_inserter(digits),
+               [](char c) { return c != '-'; });
+  std::vector<Backend*> found;
+  for (Backend* const each : cuda_devices().devices) {
+    if (!digits.empty() && each->info().uuid.rfind(digits, 0) == 0) {
+      found.push_back(each);
+    }
+  }
+  if (found.size() != 1) {
+    const std::string reason = !found.empty() ? "several GPUs begin so"
+                               : cuda_devices().devices.empty()
+                                   ? cuda_devices().why_none
+                                   : "no GPU has such a UUID; `nvidia-smi -L` lists them";
+    throw Unsupported("runtime.device.not_found",
+                      fmt::format("there is no device '{}': {}; this machine has {}", name, reason,
+                                  names_of_all()));
+  }
+  return Device(*found.front());
+}
+
 }  // namespace
 
 Device Device::best() {
@@ -51,7 +79,7 @@ Device Device::host() {
 }
 
 Device Device::find(std::string_view name) {
-  return find(parse_device_name(name));
+  return name.rfind(uuid_prefix, 0) == 0 ? find_by_uuid(name) : find(parse_device_name(name));
 }
 
 Device Device::find(const DeviceName& name) {

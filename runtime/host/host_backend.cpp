@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +12,9 @@
 #include <elf.h>
 #include <link.h>
 #include <map>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
@@ -207,6 +210,43 @@ void HostBackend::free(DeviceAddress address, MemoryKind /*kind*/) noexcept {
     queue->wait();
   }
   std::free(reinterpret_cast<void*>(address));
+}
+
+std::size_t HostBackend::granule_bytes() {
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+DeviceAddress HostBackend::reserve(std::size_t size_bytes) {
+  void* const memory =
+      ::mmap(nullptr, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw DeviceError("runtime.memory.out_of_memory",
+                      fmt::format("cannot reserve addresses of {} bytes", size_bytes), "mmap",
+                      std::strerror(errno));
+  }
+  return reinterpret_cast<DeviceAddress>(memory);
+}
+
+void HostBackend::unreserve(DeviceAddress address, std::size_t size_bytes) noexcept {
+  ::munmap(reinterpret_cast<void*>(address), size_bytes);
+}
+
+GrowableBackend::Part HostBackend::add_part(DeviceAddress address, std::size_t size_bytes) {
+  if (::mprotect(reinterpret_cast<void*>(address), size_bytes, PROT_READ | PROT_WRITE) != 0) {
+    throw DeviceError("runtime.memory.out_of_memory",
+                      fmt::format("cannot put {} bytes behind addresses", size_bytes), "mprotect",
+                      std::strerror(errno));
+  }
+  return 0;
+}
+
+void HostBackend::drop_part(Part /*part*/, DeviceAddress address, std::size_t size_bytes) noexcept {
+  for (const auto& queue : queues()) {
+    queue->wait();
+  }
+  auto* const memory = reinterpret_cast<void*>(address);
+  ::madvise(memory, size_bytes, MADV_DONTNEED);
+  ::mprotect(memory, size_bytes, PROT_NONE);
 }
 
 MemoryInfo HostBackend::memory_info() const {

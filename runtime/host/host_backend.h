@@ -7,6 +7,7 @@
 
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/flags.h"
+#include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/peer.h"
 #include "rtcg/runtime/host/host_queue.h"
@@ -19,7 +20,11 @@ namespace rtcg::runtime {
 /// Every stream runs its work in order on its own thread; a kernel spreads its blocks over OpenMP
 /// threads itself. Work of different streams overlaps. An exception out of a kernel is reported by
 /// the next synchronisation of its stream. Use handles made before a fork() only in the parent.
-class HostBackend : public Backend, public PeerBackend, public FlagBackend, public ImageBackend {
+class HostBackend : public Backend,
+                    public PeerBackend,
+                    public FlagBackend,
+                    public ImageBackend,
+                    public GrowableBackend {
  public:
   HostBackend();
 
@@ -30,6 +35,12 @@ class HostBackend : public Backend, public PeerBackend, public FlagBackend, publ
   void free(DeviceAddress address, MemoryKind kind) noexcept override;
   [[nodiscard]] MemoryInfo memory_info() const override;
   DeviceAddress device_address_of_host(void* pointer) override;
+
+  [[nodiscard]] std::size_t granule_bytes() override;
+  [[nodiscard]] DeviceAddress reserve(std::size_t size_bytes) override;
+  void unreserve(DeviceAddress address, std::size_t size_bytes) noexcept override;
+  [[nodiscard]] Part add_part(DeviceAddress address, std::size_t size_bytes) override;
+  void drop_part(Part part, DeviceAddress address, std::size_t size_bytes) noexcept override;
 
   Stream create_stream(const StreamOptions& options) override;
   void destroy_stream(Stream stream) noexcept override;

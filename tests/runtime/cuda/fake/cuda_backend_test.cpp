@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/launch_attributes.h"
 #include "rtcg/runtime/device/program.h"
@@ -17,6 +18,35 @@ namespace rtcg::runtime {
 namespace {
 
 using CudaBackend = FakeDevice;
+
+TEST_F(CudaBackend, PutsMemoryBehindReservedAddresses) {
+  {
+    GrowableMemory memory(device(), 5'000'000);
+    EXPECT_EQ(take_calls(), "cuMemGetAllocationGranularity()\ncuMemAddressReserve(6291456)\n");
+    memory.grow_to(10);
+    EXPECT_EQ(take_calls(),
+              "cuMemCreate(2097152)\ncuMemMap(2097152,0)\ncuMemSetAccess(2097152,0,3,1)\n");
+    fail_next("cuMemSetAccess", CUDA_ERROR_INVALID_VALUE);
+    EXPECT_ERROR("runtime.cuda.call_failed", memory.grow_to(3'000'000));
+    fail_next("cuMemCreate", CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_ERROR("runtime.memory.out_of_memory", memory.grow_to(3'000'000));
+    EXPECT_EQ(memory.held_bytes(), 2'097'152U);
+    EXPECT_EQ(live("part"), 1);
+    memory.grow_to(3'000'000);
+    EXPECT_EQ(live("part"), 2);
+    memory.shrink_to(2'097'152);
+    EXPECT_EQ(live("part"), 1);
+  }
+  EXPECT_EQ(live("part"), 0);
+}
+
+TEST_F(CudaBackend, IsFoundByItsUuid) {
+  EXPECT_EQ(Device::find("GPU-a2a2a2a2-a2a2-a2a2-a2a2-a2a2a2a2a2a2"), Device::find("cuda:2"));
+  EXPECT_EQ(Device::find("GPU-a1a1"), Device::find("cuda:1"));
+  EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-a"));  // several begin so
+  EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-ff"));
+  EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-"));
+}
 
 TEST_F(CudaBackend, ReadsWhatIsFixedAboutTheDevice) {
   const DeviceInfo& info = backend().info();

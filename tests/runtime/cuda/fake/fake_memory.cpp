@@ -233,6 +233,48 @@ CUresult surface_destroy(CUsurfObject /*surface*/) {
   return enter("cuSurfObjectDestroy");
 }
 
+// Addresses are memory of the process at once; parts are counted.
+CUresult granularity(std::size_t* bytes, const CUmemAllocationProp* /*about*/,
+                     CUmemAllocationGranularity_flags /*which*/) {
+  *bytes = 1 << 21;
+  return enter("cuMemGetAllocationGranularity");
+}
+CUresult address_reserve(CUdeviceptr* address, std::size_t size_bytes, std::size_t /*alignment*/,
+                         CUdeviceptr /*wished*/, unsigned long long /*flags*/) {
+  RETURN_IF_FAILED("cuMemAddressReserve", size_bytes);
+  *address = number(std::calloc(size_bytes, 1));
+  return CUDA_SUCCESS;
+}
+CUresult address_free(CUdeviceptr address, std::size_t size_bytes) {
+  RETURN_IF_FAILED("cuMemAddressFree", size_bytes);
+  std::free(reinterpret_cast<void*>(address));
+  return CUDA_SUCCESS;
+}
+CUresult part_create(CUmemGenericAllocationHandle* part, std::size_t size_bytes,
+                     const CUmemAllocationProp* /*about*/, unsigned long long /*flags*/) {
+  RETURN_IF_FAILED("cuMemCreate", size_bytes);
+  *part = number(make("part"));
+  return CUDA_SUCCESS;
+}
+CUresult part_release(CUmemGenericAllocationHandle /*part*/) {
+  drop("part");
+  return enter("cuMemRelease");
+}
+CUresult part_map(CUdeviceptr /*address*/, std::size_t size_bytes, std::size_t offset_bytes,
+                  CUmemGenericAllocationHandle /*part*/, unsigned long long /*flags*/) {
+  RETURN_IF_FAILED("cuMemMap", size_bytes, offset_bytes);
+  return CUDA_SUCCESS;
+}
+CUresult part_unmap(CUdeviceptr /*address*/, std::size_t size_bytes) {
+  RETURN_IF_FAILED("cuMemUnmap", size_bytes);
+  return CUDA_SUCCESS;
+}
+CUresult part_access(CUdeviceptr /*address*/, std::size_t size_bytes, const CUmemAccessDesc* access,
+                     std::size_t count) {
+  RETURN_IF_FAILED("cuMemSetAccess", size_bytes, access->location.id, access->flags, count);
+  return CUDA_SUCCESS;
+}
+
 struct Side {
   char* first;
   std::size_t pitch_bytes;
@@ -388,6 +430,14 @@ void add_memory_functions(Table& table) {
   MADE(cuMemcpy3DAsync, 3020, copy_box)
   MADE(cuArray3DCreate, 3020, array_create)
   MADE(cuArrayDestroy, 2000, array_destroy)
+  MADE(cuMemGetAllocationGranularity, 10020, granularity)
+  MADE(cuMemAddressReserve, 10020, address_reserve)
+  MADE(cuMemAddressFree, 10020, address_free)
+  MADE(cuMemCreate, 10020, part_create)
+  MADE(cuMemRelease, 10020, part_release)
+  MADE(cuMemMap, 10020, part_map)
+  MADE(cuMemUnmap, 10020, part_unmap)
+  MADE(cuMemSetAccess, 10020, part_access)
   MADE(cuMipmappedArrayCreate, 5000, mipmap_create)
   MADE(cuMipmappedArrayGetLevel, 5000, mipmap_level)
   MADE(cuMipmappedArrayDestroy, 5000, mipmap_destroy)
