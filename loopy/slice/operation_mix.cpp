@@ -15,20 +15,13 @@ struct FunctionCost {
   double additions;   ///< of floats, what is around them
   double of_doubles;  ///< all are additions and multiplications
 };
-constexpr std::array<FunctionCost, 14> function_costs{{{"divide", 1, 8, 12},
-                                                       {"power", 2, 20, 80},
-                                                       {"pow", 2, 20, 80},
-                                                       {"sqrt", 1, 6, 12},
-                                                       {"rsqrt", 1, 2, 10},
-                                                       {"exp", 1, 4, 20},
-                                                       {"exp2", 1, 2, 20},
-                                                       {"log", 1, 8, 30},
-                                                       {"log2", 1, 8, 30},
-                                                       {"sin", 0, 20, 40},
-                                                       {"cos", 0, 20, 40},
-                                                       {"tan", 1, 24, 60},
-                                                       {"tanh", 1, 10, 40},
-                                                       {"erf", 1, 16, 50}}};
+constexpr std::array<FunctionCost, 22> function_costs{
+    {{"divide", 1, 8, 12}, {"power", 2, 20, 80}, {"pow", 2, 20, 80},   {"sqrt", 1, 6, 12},
+     {"rsqrt", 1, 2, 10},  {"exp", 1, 4, 20},    {"exp2", 1, 2, 20},   {"log", 1, 8, 30},
+     {"log2", 1, 8, 30},   {"sin", 0, 20, 40},   {"cos", 0, 20, 40},   {"tan", 1, 24, 60},
+     {"tanh", 1, 10, 40},  {"erf", 1, 16, 50},   {"erfc", 2, 30, 80},  {"exp10", 1, 4, 20},
+     {"expm1", 1, 12, 40}, {"log10", 1, 8, 30},  {"log1p", 1, 14, 40}, {"acos", 1, 16, 50},
+     {"asin", 1, 16, 50},  {"atan", 1, 16, 50}}};
 constexpr double integer_division = 20;
 
 bool is_comparison(std::string_view operation) {
