@@ -1,6 +1,5 @@
 // Kernels of fields that the other files do not have, as plain loops in double.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
@@ -27,7 +26,10 @@ void conv_transposed(Numbers& x) {
   const Int rows = out.lengths[2];
   const Int columns = out.lengths[3];
   for_each_point(x["weight"].lengths, [&](const auto& at) {
-    const auto [c, f, p, q] = std::array{at[0], at[1], at[2], at[3]};
+    const Int c = at[0];
+    const Int f = at[1];
+    const Int p = at[2];
+    const Int q = at[3];
     for_each_point(x["image"].lengths, [&](const auto& from) {
       // the image has a border of one element
       const Int y = 2 * (from[2] - 1) + p - 1;
