@@ -25,8 +25,14 @@ const std::vector<Expr>* shape_of(const Kernel& kernel, const std::string& array
 /// One access on one axis.
 class AxisCheck {
  public:
-  AxisCheck(const Kernel& kernel, const ArrayAccess& access, std::size_t axis, Expr length)
-      : kernel_(kernel), access_(access), axis_(axis), length_(std::move(length)) {}
+  /// @param instances  in which the access takes place
+  AxisCheck(const Kernel& kernel, const ArrayAccess& access, const ConstraintSet& instances,
+            std::size_t axis, Expr length)
+      : kernel_(kernel),
+        access_(access),
+        instances_(instances),
+        axis_(axis),
+        length_(std::move(length)) {}
 
   void run() const {
     const std::vector<IndexCase> indices = index_cases(access_.indices[axis_]);
@@ -35,16 +41,17 @@ class AxisCheck {
     if (lengths.size() != 1) {
       return;
     }
-    ConstraintSet instances = constraints_of(kernel_, access_.inames);
-    instances.add(lengths.front().context);
-    for (const Expr& condition : access_.conditions) {
-      instances.add(context_of(condition));
-    }
     for (const IndexCase& index : indices) {
-      ConstraintSet here = instances;
-      here.add(index.context);
-      require_nonnegative(here, index.value);
-      require_nonnegative(here, lengths.front().value - index.value - 1);
+      ConstraintSet context = lengths.front().context;
+      context.add(index.context);
+      ConstraintSet here;
+      if (!context.is_unconstrained()) {
+        here = instances_;
+        here.add(context);
+      }
+      const ConstraintSet& where = context.is_unconstrained() ? instances_ : here;
+      require_nonnegative(where, index.value);
+      require_nonnegative(where, lengths.front().value - index.value - 1);
     }
   }
 
@@ -91,6 +98,7 @@ class AxisCheck {
 
   const Kernel& kernel_;
   const ArrayAccess& access_;
+  const ConstraintSet& instances_;
   std::size_t axis_;
   Expr length_;
 };
@@ -98,14 +106,28 @@ class AxisCheck {
 }  // namespace
 
 void check_bounds(const Kernel& kernel) {
+  std::optional<NameSet> inames;
+  ConstraintSet points;  // of these inames: accesses of one statement share them
   for (const ArrayAccess& access : accesses_of(kernel)) {
     const std::vector<Expr>* shape = shape_of(kernel, access.array);
     // the strides give the places of a linear access
     if (shape == nullptr || access.is_linear || shape->size() != access.indices.size()) {
       continue;
     }
+    if (inames != access.inames) {
+      inames = access.inames;
+      points = constraints_of(kernel, *inames);
+    }
+    ConstraintSet guarded;
+    if (!access.conditions.empty()) {
+      guarded = points;
+      for (const Expr& condition : access.conditions) {
+        guarded.add(context_of(condition));
+      }
+    }
     for (std::size_t axis = 0; axis < shape->size(); ++axis) {
-      AxisCheck(kernel, access, axis, (*shape)[axis]).run();
+      AxisCheck(kernel, access, access.conditions.empty() ? points : guarded, axis, (*shape)[axis])
+          .run();
     }
   }
 }

@@ -56,6 +56,12 @@ std::vector<std::string> add_last_block_counters(const Kernel& kernel,
                                                  const std::vector<LaunchTree>& launches,
                                                  const std::vector<LaunchAxes>& axes,
                                                  std::vector<KernelParameter>& parameters) {
+  const bool has_any = std::any_of(launches.begin(), launches.end(), [](const LaunchTree& each) {
+    return !each.after_last_block.empty();
+  });
+  if (!has_any) {
+    return std::vector<std::string>(launches.size());
+  }
   NameGenerator names = make_name_generator(kernel);
   std::vector<std::string> result;
   for (std::size_t i = 0; i < launches.size(); ++i) {

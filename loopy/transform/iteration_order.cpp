@@ -80,10 +80,13 @@ char update_kind(const Instruction& instruction) {
   }
   const std::vector<Expr>& parts = sum != nullptr ? sum->terms : product->factors;
   const auto itself = std::count(parts.begin(), parts.end(), target);
+  if (itself != 1) {
+    return 0;
+  }
   const auto reading = std::count_if(parts.begin(), parts.end(), [&](const Expr& part) {
     return reads(part, target_name(target));
   });
-  return itself == 1 && reading == 1 ? (sum != nullptr ? '+' : '*') : char{0};
+  return reading == 1 ? (sum != nullptr ? '+' : '*') : char{0};
 }
 
 /// The accesses of a statement, with those of C text at places that are not known.
@@ -504,10 +507,11 @@ bool states_order(const Instruction& instruction) {
 
 std::optional<IterationOrder> iteration_order(const Kernel& kernel) {
   try {
-    const Kernel expanded = kernel.rules.empty() ? kernel : expand_subst(kernel);
+    const auto expanded = kernel.rules.empty() ? std::nullopt : std::optional(expand_subst(kernel));
+    const Kernel& asked = expanded ? *expanded : kernel;
     IterationOrder order;
     std::vector<LoopLevel> open;
-    add_orders(expanded, build_loop_tree(expanded), open, order);
+    add_orders(asked, build_loop_tree(asked), open, order);
     return order;
   } catch (const InvalidInput&) {
     return std::nullopt;
