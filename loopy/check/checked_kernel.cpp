@@ -5,6 +5,7 @@
 #include "rtcg/loopy/check/check_kernel.h"
 #include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
+#include "rtcg/loopy/check/check_same_memory.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
@@ -17,6 +18,7 @@ Kernel checked_kernel(const Kernel& kernel) {
   check_bounds(typed);
   const Kernel placed = choose_address_spaces(typed);
   check_races(placed);
+  check_same_memory(placed);
   check_order(placed);
   return typed;
 }

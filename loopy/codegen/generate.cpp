@@ -9,6 +9,7 @@
 #include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/check/check_same_memory.h"
 #include "rtcg/loopy/codegen/atomic_update.h"
 #include "rtcg/loopy/codegen/check_temporaries.h"
 #include "rtcg/loopy/codegen/kernel_function.h"
@@ -161,6 +162,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   Kernel realized = preprocess(described, {.has_warp_shuffles = rules.has_warp_shuffles});
   const std::vector<Argument> typed = realized.arguments;
   check_atomic_updates(realized);
+  check_same_memory(realized);
   // after preprocess, which knows all types: what the target only stores becomes bits
   realized = store_as_bits(std::move(realized), rules);
   // before anything is named in C: the target's language reserves words

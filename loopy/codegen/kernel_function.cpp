@@ -83,6 +83,14 @@ NameSet written_and_read(const LaunchFacts& launch) {
   return written;
 }
 
+/// Whether callers may give another argument of the kernel the same memory.
+bool may_be_another(const Kernel& kernel, const std::string& name) {
+  const Argument* argument = find_argument(kernel, name);
+  return argument != nullptr &&
+         std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                     [&](const Argument& each) { return may_be_same(*argument, each); });
+}
+
 /// @param passed_on  arrays in which threads of a block read what others write
 std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
                                           const std::vector<KernelParameter>& parameters,
@@ -101,10 +109,12 @@ std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
     element = cgen::in_space(
         is_constant ? cgen::AddressSpace::constant : cgen::AddressSpace::global, element);
     // `restrict` would allow compilers to read what others write before the fence or barrier
-    const bool is_passed_on =
-        parameter.is_passed_between_blocks || passed_on.count(parameter.name) != 0;
-    result.push_back({is_passed_on ? cgen::pointer_to(element) : cgen::restrict_pointer_to(element),
-                      parameter.name});
+    const bool is_seen_twice = parameter.is_passed_between_blocks ||
+                               passed_on.count(parameter.name) != 0 ||
+                               may_be_another(kernel, parameter.name);
+    result.push_back(
+        {is_seen_twice ? cgen::pointer_to(element) : cgen::restrict_pointer_to(element),
+         parameter.name});
   }
   return result;
 }
@@ -122,6 +132,17 @@ void check_shared_memory(const LaunchFacts& launch, const BlockMemory& memory) {
                                  "have {}: {}; use shorter tiles, or fetch fewer arrays",
                                  launch.kernel.name, memory.bytes, launch.options.most_shared_bytes,
                                  fmt::join(arrays, ", ")));
+}
+
+/// Blocks that are launched along an axis of the grid.
+Expr blocks_of(const Kernel& kernel, const HardwareAxis& axis) {
+  const auto walking = kernel.walking_blocks.find(axis.number);
+  if (walking == kernel.walking_blocks.end()) {
+    return axis.extent;
+  }
+  const auto all = as_integer(axis.extent);
+  const auto most = as_integer(walking->second);
+  return all && most ? Expr(std::min(*all, *most)) : call("min", {axis.extent, walking->second});
 }
 
 }  // namespace
@@ -163,7 +184,7 @@ LaunchPlan launch_plan(const LaunchFacts& launch, std::string name, const BlockM
   for (const HardwareAxis& axis : launch.axes.axes) {
     const auto number = static_cast<std::size_t>(axis.number);
     if (axis.kind == AxisKind::grid) {
-      plan.grid[number] = axis.extent;
+      plan.grid[number] = blocks_of(launch.kernel, axis);
     } else if (launch.rules.has_threads) {
       plan.block[number] = *as_integer(axis.extent);
     }

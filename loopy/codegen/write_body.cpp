@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/join_conditions.h"
 #include "rtcg/loopy/codegen/kernel_variables.h"
 #include "rtcg/loopy/codegen/lower_call.h"
@@ -12,7 +15,47 @@
 namespace rtcg::loopy {
 namespace {
 
-cgen::Expr position_of(const HardwareAxis& axis, const cgen::Type& type) {
+/// The loop of a block over its iterations along an axis of the grid.
+struct Walk {
+  std::string counter{};
+  cgen::Type type{};  ///< without a sign: the last step may go beyond what has one
+  cgen::Expr end = 0;
+};
+using Walks = std::map<int, Walk>;  // by axis
+
+Walks walks_of(KernelVariables& variables) {
+  const LaunchFacts& launch = variables.launch;
+  Walks walks;
+  for (const auto& [number, blocks] : launch.kernel.walking_blocks) {
+    if (const HardwareAxis* axis = launch.axes.find(AxisKind::grid, number)) {
+      const cgen::Type type = launch.options.index_type == cgen::i64 ? cgen::u64 : cgen::u32;
+      const ExprScope scope = variables.scope_of(*launch.context);
+      walks.emplace(number, Walk{variables.new_name(fmt::format("block_{}", "xyz"[number])), type,
+                                 cgen::cast(type, lower_index(scope, axis->extent))});
+    }
+  }
+  return walks;
+}
+
+/// The loops around `body`, that of g.0 innermost.
+cgen::Statement in_loops(const Walks& walks, cgen::BlockBuilder body) {
+  cgen::Statement result = body.block();
+  for (const auto& [number, walk] : walks) {
+    const cgen::Expr first = cgen::BuiltinIndex{cgen::BuiltinKind::block_idx, number};
+    const cgen::Expr step = cgen::BuiltinIndex{cgen::BuiltinKind::grid_dim, number};
+    const bool is_u32 = walk.type == cgen::u32;  // as the hardware's numbers are
+    result =
+        cgen::counted_loop(walk.type, walk.counter, is_u32 ? first : cgen::cast(walk.type, first),
+                           walk.end, result, {.step = is_u32 ? step : cgen::cast(walk.type, step)});
+  }
+  return result;
+}
+
+cgen::Expr position_of(const HardwareAxis& axis, const cgen::Type& type, const Walks& walks) {
+  if (const auto walk = walks.find(axis.number);
+      axis.kind == AxisKind::grid && walk != walks.end()) {
+    return cgen::cast(type, cgen::variable(walk->second.counter, walk->second.type));
+  }
   return cgen::cast(type,
                     cgen::BuiltinIndex{axis.kind == AxisKind::grid ? cgen::BuiltinKind::block_idx
                                                                    : cgen::BuiltinKind::thread_idx,
@@ -22,7 +65,8 @@ cgen::Expr position_of(const HardwareAxis& axis, const cgen::Type& type) {
 /// The positions of a block on the first two axes of the grid, in the order of blocks that the
 /// kernel asks for; empty if it asks for none.
 /// @param body  gets the variables that the positions mention
-std::vector<cgen::Expr> block_order(KernelVariables& variables, cgen::BlockBuilder& body) {
+std::vector<cgen::Expr> block_order(KernelVariables& variables, const Walks& walks,
+                                    cgen::BlockBuilder& body) {
   const LaunchFacts& launch = variables.launch;
   const cgen::Type& type = launch.options.index_type;
   const HardwareAxis* across = launch.axes.find(AxisKind::grid, 0);
@@ -38,8 +82,8 @@ std::vector<cgen::Expr> block_order(KernelVariables& variables, cgen::BlockBuild
   };
   const cgen::Expr rows = static_cast<int>(launch.kernel.swizzle_blocks);
   const cgen::Expr columns = define("columns", lower_index(scope, across->extent));
-  const cgen::Expr number =
-      define("block_number", position_of(*across, type) + columns * position_of(*down, type));
+  const cgen::Expr number = define("block_number", position_of(*across, type, walks) +
+                                                       columns * position_of(*down, type, walks));
   const cgen::Expr first_row = define("first_row", number / (rows * columns) * rows);
   const cgen::Expr left = lower_index(scope, down->extent) - first_row;
   const cgen::Expr rows_here = define("rows_here", cgen::select(left < rows, left, rows));
@@ -48,11 +92,20 @@ std::vector<cgen::Expr> block_order(KernelVariables& variables, cgen::BlockBuild
 }
 
 /// A variable for each axis that the device has.
-void declare_axes(KernelVariables& variables, cgen::BlockBuilder& body, BlockMemory& memory) {
+void declare_axes(KernelVariables& variables, const Walks& walks, cgen::BlockBuilder& body,
+                  BlockMemory& memory) {
   const LaunchFacts& launch = variables.launch;
   const cgen::Type& type = launch.options.index_type;
-  const std::vector<cgen::Expr> order = block_order(variables, body);
+  const std::vector<cgen::Expr> order = block_order(variables, walks, body);
   const std::map<int, cgen::Expr> tiles = tiles_in_order(variables, body, memory);
+  if (!tiles.empty() && !walks.empty()) {
+    throw InvalidInput(
+        "loopy.generate.walking_scan",
+        fmt::format("blocks of kernel '{}' look back to those before them, but a given number of "
+                    "blocks walks along the grid: leave out walk_grid, or let the scan take three "
+                    "launches",
+                    launch.kernel.name));
+  }
   for (const HardwareAxis& axis : launch.axes.axes) {
     if (axis.kind == AxisKind::block && !launch.rules.has_threads) {
       continue;
@@ -61,7 +114,7 @@ void declare_axes(KernelVariables& variables, cgen::BlockBuilder& body, BlockMem
     const bool is_grid = axis.kind == AxisKind::grid;
     const cgen::Expr position = is_grid && !tiles.empty()          ? tiles.at(axis.number)
                                 : is_grid && number < order.size() ? order[number]
-                                                                   : position_of(axis, type);
+                                                                   : position_of(axis, type, walks);
     const ExprScope scope = variables.scope_of(*launch.context);
     body << cgen::declare(
         cgen::const_(type), axis.variable,
@@ -285,17 +338,26 @@ class TreeLowering {
   LaneTable lanes_;
 };
 
+/// Whether threads of a block may read what others of it have written.
+bool may_share(const LaunchFacts& launch, const BlockMemory& memory) {
+  return memory.bytes > 0 ||
+         std::any_of(launch.statements.begin(), launch.statements.end(), [&](std::size_t each) {
+           return is<RawCode>(launch.kernel.instructions[each]);
+         });
+}
+
 }  // namespace
 
 KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, FunctionTable& functions,
                       bool is_first) {
   KernelVariables variables(launch);
+  const Walks walks = walks_of(variables);
   cgen::BlockBuilder axes;
   BlockMemory of_axes;
   if (is_first) {
-    declare_axes(variables, axes, of_axes);
+    declare_axes(variables, walks, axes, of_axes);
   }
-  KernelBody body{axes.statements(), block_memory(variables), {}};
+  KernelBody body{{}, block_memory(variables), {}};
   body.memory.bytes += of_axes.bytes;
   body.memory.arrays.insert(body.memory.arrays.end(), of_axes.arrays.begin(), of_axes.arrays.end());
   CodeBlock code = TreeLowering(variables, functions).lower(tree);
@@ -303,10 +365,23 @@ KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, Functi
   const std::vector<cgen::Statement> rest = place_declarations(
       std::move(code), variables.private_variables(), launch.rules.gathers_conditions);
   const std::vector<cgen::Statement>& arrays = body.memory.declarations;
+  cgen::BlockBuilder of_block = walks.empty() ? axes : cgen::BlockBuilder();
+  cgen::BlockBuilder of_iteration = walks.empty() ? cgen::BlockBuilder() : axes;
   if (is_first) {
-    body.statements.insert(body.statements.end(), arrays.begin(), arrays.end());
+    for (const cgen::Statement& each : arrays) {
+      of_block << each;
+    }
   }
-  body.statements.insert(body.statements.end(), rest.begin(), rest.end());
+  for (const cgen::Statement& each : rest) {
+    (walks.empty() ? of_block : of_iteration) << each;
+  }
+  if (!walks.empty()) {
+    if (launch.rules.has_threads && may_share(launch, body.memory)) {
+      of_iteration << cgen::barrier();  // the next iteration uses the same memory
+    }
+    of_block << in_loops(walks, of_iteration);
+  }
+  body.statements = of_block.statements();
   body.helpers = variables.helpers();
   return body;
 }

@@ -195,6 +195,8 @@ class Array : public Indexed {
   [[nodiscard]] Array offset(const Value& elements) const;
   /// @param space  global or constant
   [[nodiscard]] Array in(AddressSpace space) const;
+  /// Callers may give both arrays the same memory, element for element.
+  [[nodiscard]] Array may_be(const Array& other) const;
   /// Accesses through it become a separate substitution rule: `a$near[i]`.
   [[nodiscard]] Array tagged(const std::string& tag) const;
 

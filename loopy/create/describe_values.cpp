@@ -247,6 +247,12 @@ Array Array::offset(const Value& elements) const {
   return Array(declared(std::move(copy)), tag_);
 }
 
+Array Array::may_be(const Array& other) const {
+  Declaration copy = *declaration_;
+  copy.argument.may_be.push_back(other.declaration_->name);
+  return Array(declared(std::move(copy)), tag_);
+}
+
 Array Array::in(AddressSpace space) const {
   Declaration copy = *declaration_;
   copy.argument.address_space = space;

@@ -36,9 +36,14 @@ void read_option(TokenReader& reader, Argument& argument) {
       reader.fail(fmt::format("space is global or constant, found '{}'", space));
     }
     argument.address_space = space == "constant" ? AddressSpace::constant : AddressSpace::global;
+  } else if (key == "may_be") {
+    argument.may_be.clear();
+    do {
+      argument.may_be.push_back(reader.expect_name("the name of an array"));
+    } while (reader.accept(":"));
   } else {
-    reader.fail(
-        fmt::format("'{}' is not an option: there are order, strides, offset and space", key));
+    reader.fail(fmt::format(
+        "'{}' is not an option: there are order, strides, offset, space and may_be", key));
   }
 }
 

@@ -242,6 +242,26 @@ NameSet written_variables(const Instruction& instruction) {
   return written;
 }
 
+bool may_be_same(const Argument& one, const Argument& other) {
+  const auto names = [](const Argument& argument, const std::string& name) {
+    return std::find(argument.may_be.begin(), argument.may_be.end(), name) != argument.may_be.end();
+  };
+  return names(one, other.name) || names(other, one.name);
+}
+
+bool is_overwritten(const Kernel& kernel, const std::string& variable) {
+  const Argument* argument = find_argument(kernel, variable);
+  return std::any_of(
+      kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& each) {
+        const NameSet written = written_variables(each);
+        return written.count(variable) != 0 ||
+               std::any_of(written.begin(), written.end(), [&](const std::string& name) {
+                 const Argument* other = find_argument(kernel, name);
+                 return argument != nullptr && other != nullptr && may_be_same(*argument, *other);
+               });
+      });
+}
+
 std::vector<Expr> targets_of(const Instruction& instruction) {
   std::vector<Expr> targets;
   for_each_target(instruction, [&](const Expr& target) { targets.push_back(target); });

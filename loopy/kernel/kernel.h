@@ -54,6 +54,9 @@ struct Argument {
   AddressSpace address_space = AddressSpace::global;
   /// Whether the shape was written by the user; otherwise it was inferred from the accesses.
   bool is_shape_stated = false;
+  /// Arrays that callers may give the same memory as this one, element for element; so it is the
+  /// other way round, too.
+  std::vector<std::string> may_be{};
 };
 
 /// The order of the elements within the rows of an array in shared memory: element (row, column) is
@@ -230,6 +233,8 @@ struct Kernel {
   std::vector<std::vector<std::string>> loop_priorities{};
   /// Blocks along g.1 that come before the next one along g.0; 0: the order of the hardware.
   std::int64_t swizzle_blocks = 0;
+  /// Axes of the grid whose iterations a given number of blocks runs, see walk_grid().
+  std::map<int, Expr> walking_blocks{};
   /// The transformations so far.
   std::vector<RecipeStep> recipe{};
 };
@@ -264,6 +269,10 @@ struct Kernel {
 [[nodiscard]] NameSet written_variables(const Instruction& instruction);
 /// The targets of the statement: names, accesses, linear accesses.
 [[nodiscard]] std::vector<Expr> targets_of(const Instruction& instruction);
+/// Whether callers may give the two arguments the same memory.
+[[nodiscard]] bool may_be_same(const Argument& one, const Argument& other);
+/// Whether a statement writes the variable, or an argument that may be the same memory.
+[[nodiscard]] bool is_overwritten(const Kernel& kernel, const std::string& variable);
 /// The name that a target assigns to.
 [[nodiscard]] const std::string& target_name(const Expr& target);
 /// Inames of the reductions within the statement.

@@ -53,6 +53,9 @@ std::string argument_text(const Argument& argument) {
   if (argument.address_space == AddressSpace::constant) {
     options.emplace_back("space=constant");
   }
+  if (!argument.may_be.empty()) {
+    options.push_back("may_be=" + join(argument.may_be, ":"));
+  }
   return options.empty() ? text : fmt::format("{} {{{}}}", text, join(options, ", "));
 }
 
@@ -181,6 +184,9 @@ std::string recipe_text(const Kernel& kernel) {
   }
   if (kernel.swizzle_blocks != 0) {
     steps.push_back({"swizzle", {std::to_string(kernel.swizzle_blocks)}, {}});
+  }
+  for (const auto& [axis, blocks] : kernel.walking_blocks) {
+    steps.push_back({"walk_grid", {std::to_string(axis), to_string(blocks)}, {}});
   }
   for (const Temporary& temporary : kernel.temporaries) {
     const std::string list = "[" + temporary.name + "]";

@@ -61,6 +61,9 @@ std::string print_argument(const Argument& argument) {
   if (argument.is_array && argument.address_space != AddressSpace::global) {
     options.push_back("space=" + space_text(argument.address_space));
   }
+  if (!argument.may_be.empty()) {
+    options.push_back(fmt::format("may_be={}", fmt::join(argument.may_be, ":")));
+  }
   return fmt::format("{}: {}{}{}", argument.name, type_text(argument.type),
                      argument.is_array ? fmt::format("[{}]", join(argument.shape)) : "",
                      in_braces(options));
@@ -270,6 +273,9 @@ std::string to_string(const Kernel& kernel) {
     text +=
         section("order of blocks", {fmt::format("{} along g.1 at a time", kernel.swizzle_blocks)});
   }
+  text += section("blocks", lines_of(kernel.walking_blocks, [](const auto& each) {
+                    return fmt::format("{} walk along g.{}", to_string(each.second), each.first);
+                  }));
   text += section("temporaries", lines_of(kernel.temporaries, print_temporary));
   text += section("rules", lines_of(kernel.rules,
                                     [](const SubstitutionRule& rule) { return to_string(rule); }));

@@ -64,6 +64,7 @@ Kernel rename_kernel(Kernel kernel, const NewNames& names, const NewNames& ids,
   for (Argument& argument : kernel.arguments) {
     rename_array(argument);
     argument.offset_elements = rename_expr(argument.offset_elements);
+    rename_each(names, argument.may_be);
   }
   for (Temporary& temporary : kernel.temporaries) {
     rename_array(temporary);
@@ -80,6 +81,9 @@ Kernel rename_kernel(Kernel kernel, const NewNames& names, const NewNames& ids,
   kernel.iname_tags = std::move(tags);
   for (std::vector<std::string>& priority : kernel.loop_priorities) {
     rename_each(names, priority);
+  }
+  for (auto& [axis, blocks] : kernel.walking_blocks) {
+    blocks = rename_expr(blocks);
   }
   return kernel;
 }

@@ -61,6 +61,7 @@
 #include "rtcg/loopy/transform/tile.h"
 #include "rtcg/loopy/transform/to_batched.h"
 #include "rtcg/loopy/transform/vectorize.h"
+#include "rtcg/loopy/transform/walk_grid.h"
 
 // One row for each transformation that recipes know: how its arguments and options are read.
 
@@ -427,6 +428,7 @@ Table loop_rows() {
       {"tile", row(tile, tiled_inames, tile_options)},
       {"untag_inames", row(untag_inames, rest)},
       {"vectorize", row(vectorize, text, list_option("arrays"))},
+      {"walk_grid", row(walk_grid, number, text)},
   };
 }
 

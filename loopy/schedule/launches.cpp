@@ -204,9 +204,9 @@ class LastBlockTest {
         last_(statements_in(next.tree)) {}
 
   [[nodiscard]] bool can_go_on() {
-    return kernel_.swizzle_blocks == 0 && launch_.host_loops == next_.host_loops &&
-           launch_.after_last_block.empty() && are_assignments(last_) && has_axes() &&
-           has_little_memory() && is_of_group();
+    return kernel_.swizzle_blocks == 0 && kernel_.walking_blocks.empty() &&
+           launch_.host_loops == next_.host_loops && launch_.after_last_block.empty() &&
+           are_assignments(last_) && has_axes() && has_little_memory() && is_of_group();
   }
 
  private:

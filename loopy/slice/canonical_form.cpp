@@ -123,10 +123,15 @@ class Writer {
     for (std::size_t axis = 0; axis < argument.shape.size(); ++axis) {
       shape.push_back(text(argument.shape[axes ? (*axes)[axis] : axis]));
     }
-    return fmt::format("argument {} {} {} {} {} {}", name_of_(argument.name), type(argument.type),
+    Strings others;
+    for (const std::string& each : argument.may_be) {
+      others.push_back(name_of_(each));
+    }
+    return fmt::format("argument {} {} {} {} {} {}{}", name_of_(argument.name), type(argument.type),
                        in_order("shape", shape),
                        axes ? "" : in_order("strides", all(argument.strides_elements)),
-                       text(argument.offset_elements), static_cast<int>(argument.address_space));
+                       text(argument.offset_elements), static_cast<int>(argument.address_space),
+                       others.empty() ? "" : " " + sorted("may_be", others));
   }
   [[nodiscard]] std::string text(const Temporary& temporary) const {
     return fmt::format("temporary {} {} {} {} {} {}", name_of_(temporary.name),

@@ -46,12 +46,8 @@ class MarchReader {
  private:
   void read_arrays(const std::vector<SlicedLoop>& loops, const std::string& march) {
     problem_ = {};
-    NameSet written;
-    for (const Instruction& each : kernel_.instructions) {
-      written.merge(written_variables(each));
-    }
     for (const Argument& argument : kernel_.arguments) {
-      if (!argument.is_array || written.count(argument.name) != 0) {
+      if (!argument.is_array || is_overwritten(kernel_, argument.name)) {
         continue;
       }
       const MovingReads all = moving_reads(kernel_, argument.name, march);

@@ -289,7 +289,8 @@ std::vector<std::string> subjects_of(std::string_view text, const std::vector<st
   if (first.size() > 1 && first.back() == ':') {
     return parse_names(text, first.substr(0, first.size() - 1));
   }
-  const bool is_single = first == "stages" || first == "swizzle" || first == "order";
+  const bool is_single =
+      first == "stages" || first == "swizzle" || first == "walk" || first == "order";
   if (words.size() == 1 || is_single) {
     return {first};
   }
@@ -383,6 +384,9 @@ std::string to_string(const Slicing& slicing) {
   if (slicing.swizzle_rows != 0) {
     text += fmt::format("; swizzle {}", slicing.swizzle_rows);
   }
+  if (slicing.walking_blocks != 0) {
+    text += fmt::format("; walk {}", slicing.walking_blocks);
+  }
   for (const std::string& each : slicing.atomic_reductions) {
     text += "; atomic " + each;
   }
@@ -458,6 +462,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.stages = parse_number(text, words[1]);
     } else if (words.front() == "swizzle" && words.size() == 2) {
       slicing.swizzle_rows = parse_number(text, words[1]);
+    } else if (words.front() == "walk" && words.size() == 2) {
+      slicing.walking_blocks = parse_number(text, words[1]);
     } else if (words.front() == "order" && slicing.loop_order.empty()) {
       slicing.loop_order = parse_order(text, words);
     } else if (words.front() == "atomic" && words.size() == 2) {

@@ -167,6 +167,7 @@ struct StorePlan {
 ///     e: g.0; i: ilp; j: l.1; k: l.0; place along_x shared
 ///     fuse ab = a b; fuse k = e*4 f*8; c: g.0 l.0*64; ab: g.1 ilp*8; k: for for*32; fetch A
 ///     apart; j: g.0 l.0*128; i: g.1 for*64; i_q: g.0; j_q: for l.0*128; launch before i_q
+///     i: g.0 l.0*256 vec*4; walk 1056
 ///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
@@ -190,6 +191,8 @@ struct Slicing {
   /// Blocks along g.1 that come before the next along g.0, see swizzle(); 0: as the hardware has
   /// it.
   std::int64_t swizzle_rows = 0;
+  /// Blocks that run all iterations along g.0, see walk_grid(); 0: each has a block of its own.
+  std::int64_t walking_blocks = 0;
   /// Reductions over an axis of the grid whose blocks add to the result by atomic functions, see
   /// reduce_over_grid(); those of others are added up by a second launch.
   std::vector<std::string> atomic_reductions{};

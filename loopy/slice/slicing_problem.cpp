@@ -650,7 +650,7 @@ class ProblemReader {
                              return axis.others + axis.outer_sums > 1 || is_window(axis);
                            });
     return is_shared && group.is_affine && problem_.fetchable.size() < most_fetchable &&
-           !is_written(read.array) && !is_at_own_place(group) &&
+           !is_overwritten(kernel_, read.array) && !is_at_own_place(group) &&
            std::all_of(group.inames.begin(), group.inames.end(),
                        [&](const std::string& iname) { return is_cut(iname) || can_stay(iname); });
   }
@@ -669,11 +669,6 @@ class ProblemReader {
           return is_own && std::any_of(written.begin(), written.end(),
                                        [&](const auto& name) { return names.count(name) != 0; });
         });
-  }
-  [[nodiscard]] bool is_written(const std::string& array) const {
-    return std::any_of(accesses_.begin(), accesses_.end(), [&](const ArrayAccess& each) {
-      return each.is_write && each.array == array;
-    });
   }
   [[nodiscard]] bool is_cut(const std::string& iname) const {
     return std::any_of(problem_.loops.begin(), problem_.loops.end(),

@@ -296,6 +296,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   if (slicing.swizzle_rows != 0) {
     steps.push_back({"swizzle", {std::to_string(slicing.swizzle_rows)}, {}});
   }
+  if (slicing.walking_blocks != 0) {
+    steps.push_back({"walk_grid", {"0", std::to_string(slicing.walking_blocks)}, {}});
+  }
   return steps;
 }
 

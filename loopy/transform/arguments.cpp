@@ -46,6 +46,9 @@ NameSet mentioned_names(const Kernel& kernel) {
     add_names(temporary.shape, names);
     add_names(temporary.strides_elements, names);
   }
+  for (const auto& [axis, blocks] : kernel.walking_blocks) {
+    add_names({blocks}, names);
+  }
   return names;
 }
 
@@ -109,6 +112,9 @@ Kernel remove_unused_arguments(Kernel kernel) {
   }
   std::erase_if(kernel.arguments,
                 [&](const Argument& argument) { return used.count(argument.name) == 0; });
+  for (Argument& argument : kernel.arguments) {
+    std::erase_if(argument.may_be, [&](const std::string& each) { return used.count(each) == 0; });
+  }
   record(kernel, "remove_unused_arguments", {});
   return kernel;
 }
@@ -134,10 +140,14 @@ Kernel rename_argument(Kernel kernel, std::string_view argument, std::string_vie
     rename_each(each.shape);
     rename_each(each.strides_elements);
     each.offset_elements = rename(each.offset_elements);
+    std::replace(each.may_be.begin(), each.may_be.end(), old, fresh);
   }
   for (Temporary& each : kernel.temporaries) {
     rename_each(each.shape);
     rename_each(each.strides_elements);
+  }
+  for (auto& [axis, blocks] : kernel.walking_blocks) {
+    blocks = rename(blocks);
   }
   record(kernel, "rename_argument", {old, fresh});
   return kernel;

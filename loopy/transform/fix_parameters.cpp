@@ -112,6 +112,9 @@ Kernel fix_parameters(Kernel kernel, const std::map<std::string, std::int64_t>& 
       replace_all(temporary.shape);
       replace_all(temporary.strides_elements);
     }
+    for (auto& [axis, blocks] : kernel.walking_blocks) {
+      blocks = simplify_index(replace(blocks));
+    }
     std::erase_if(kernel.arguments,
                   [&, &old = name](const Argument& argument) { return argument.name == old; });
     arguments.push_back(fmt::format("{}:{}", name, value));

@@ -43,6 +43,11 @@ std::optional<Argument> united(const Argument& first, const Argument& second) {
     result.is_shape_stated = true;
   }
   result.type = first.type ? first.type : second.type;
+  for (const std::string& each : second.may_be) {
+    if (std::find(first.may_be.begin(), first.may_be.end(), each) == first.may_be.end()) {
+      result.may_be.push_back(each);
+    }
+  }
   return result;
 }
 
@@ -211,6 +216,7 @@ Kernel fuse_kernels(Kernel first, const Kernel& second, const FuseOptions& optio
   append(first.loop_priorities, added.loop_priorities);
   first.assumptions.add(added.assumptions);
   first.iname_tags.insert(added.iname_tags.begin(), added.iname_tags.end());
+  first.walking_blocks.insert(added.walking_blocks.begin(), added.walking_blocks.end());
   record(first, "fuse_kernels", {to_string(to_kernel_file(second))},
          {{"data_flow", fmt::format("{}", fmt::join(options.data_flow, ":"))},
           {"suffix", options.suffix == FuseOptions{}.suffix ? "" : options.suffix}});

@@ -29,12 +29,6 @@ bool is_reduced(const Kernel& kernel, const std::string& iname) {
       });
 }
 
-bool is_written(const Kernel& kernel, const std::string& array) {
-  return std::any_of(
-      kernel.instructions.begin(), kernel.instructions.end(),
-      [&](const Instruction& each) { return written_variables(each).count(array) != 0; });
-}
-
 std::optional<Refusal> find_refusal_of_iname(const Kernel& kernel, const std::string& iname) {
   if (!is_iname(kernel, iname)) {
     return Refusal{"loopy.tile.unknown_iname", unknown_iname_text(kernel, iname)};
@@ -98,7 +92,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::vector<Tile
   }
   for (const std::string& array : options.fetch.value_or(std::vector<std::string>{})) {
     const Argument* argument = find_argument(kernel, array);
-    if (argument == nullptr || !argument->is_array || is_written(kernel, array)) {
+    if (argument == nullptr || !argument->is_array || is_overwritten(kernel, array)) {
       return Refusal{"loopy.tile.unknown_array",
                      fmt::format("'{}' is not an array argument that kernel '{}' only reads", array,
                                  kernel.name)};
@@ -167,7 +161,7 @@ class Tiler {
       arrays = *options_.fetch;
     } else {
       for (const Argument& argument : kernel_.arguments) {
-        if (argument.is_array && !is_written(kernel_, argument.name) && is_reused(argument)) {
+        if (argument.is_array && !is_overwritten(kernel_, argument.name) && is_reused(argument)) {
           arrays.push_back(argument.name);
         }
       }
