@@ -62,6 +62,10 @@ class NestFinder {
     NameSet common = written_variables(one);
     NameSet touched = read_variables(kernel_, other);
     touched.merge(written_variables(other));
+    // values that the bounds of its loops are computed from
+    for (const std::string& each : constraints_of(kernel_, used_inames(other)).names()) {
+      touched.insert(each);
+    }
     std::erase_if(common, [&](const std::string& each) { return touched.count(each) == 0; });
     const bool is_private = std::any_of(common.begin(), common.end(), [&](const auto& each) {
       const Temporary* temporary = find_temporary(kernel_, each);

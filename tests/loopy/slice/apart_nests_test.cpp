@@ -64,6 +64,11 @@ TEST(ApartNests, AreLeftTogetherWhereTheyBelongTogether) {
         "q[i] = sum(j, a[i, j]*p[j])"}) {
     EXPECT_EQ(steps_of(statements), "") << statements;
   }
+  // bounds that a statement computes
+  EXPECT_FALSE(detail::apart_nests(make_kernel(
+      "{[r, v]: 0 <= r, v < 8}\n{[k]: first <= k < last}",
+      "<> first = start[r]\n<> last = start[r + 1]\ny[r, v] = sum(k, a[k, v])",
+      {.arguments = "start: i32[9]; a: f32[64, 8]; y: f32[8, 8]"})));
   EXPECT_FALSE(detail::apart_nests(
       tag_inames(square("s[j] = sum(i, a[i, j])\nq[i] = sum(j, a[i, j])"), "i:g.0")));
 }
