@@ -31,8 +31,12 @@ TEST(BestFormat, ReadsTheFewestBytes) {
     const FormatChoice blocks = best_format(of_kind<float>(kinds[11]));
     EXPECT_EQ(blocks.format, SparseFormat::bsr);
     EXPECT_EQ(blocks.options.block, 6);
-    EXPECT_EQ(best_format(of_kind<float>(kinds[13])).format, SparseFormat::csr);
-    EXPECT_EQ(best_format(of_kind<float>(kinds[15])).format, SparseFormat::csr);
+    for (const std::size_t mixed : {13, 15}) {
+      const SparseMatrix<float> matrix = of_kind<float>(kinds[mixed]);
+      // columns of 16 bits, where rows are long enough for a GPU
+      const bool is_cpu = matrix.any().device().info().is_cpu;
+      EXPECT_EQ(best_format(matrix).format, is_cpu ? SparseFormat::csr : SparseFormat::packets);
+    }
     const auto none = SparseMatrix<float>::from_triplets(6, 4, {}, {}, {});
     EXPECT_EQ(best_format(none).format, SparseFormat::csr);
   });

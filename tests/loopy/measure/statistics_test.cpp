@@ -200,7 +200,7 @@ TEST(CountOperations, CountsRepeatedValuesOnceIfAsked) {
   EXPECT_EQ(additions(shared, RepeatedValues::once), 1);
   // but not where what they read has changed
   const char* const changed =
-      "b[i] = a[i] + a[i + 1] {id=b}\na[i] = 0 {id=a, dep=b}\nc[i] = a[i] + a[i + 1] {dep=a}";
+      "b[i] = a[i] + 0.5 {id=b}\na[i] = 0 {id=a, dep=b}\nc[i] = a[i] + 0.5 {dep=a}";
   EXPECT_EQ(additions(changed, RepeatedValues::once), 2);
 }
 
