@@ -149,7 +149,7 @@ CodeItem lower_assignment(KernelVariables& variables, const Assignment& assignme
   return {CodeStatement{cgen::assign(place, value)}};
 }
 
-/// Whether a value consists of constants, of which conditions may choose one.
+/// Whether a value is a constant, or one of several constants that conditions choose.
 bool is_made_of_constants(const Expr& value) {
   bool is_constant = true;
   walk(value, [&](const Expr& part) {

@@ -28,9 +28,9 @@ struct ApartNests {
 ///     s[j] = sum(i, r[i]*a[i, j])
 ///     q[i_q] = sum(j_q, a[i_q, j_q]*p[j_q])
 ///
-/// Statements stay together that are within the same inames, that hand on values without an array
-/// in global memory, or of which one uses the results of the other, unless one is a sum with loops
-/// of results that the other has not: a product, and a sum of its rows. Nothing where no nest has
+/// Statements stay together if they are within the same inames, if one hands private values to the
+/// other, or if one uses the results of the other. The last does not hold for a sum with loops of
+/// results that the other lacks: a product, and a sum of its rows. Nothing where no nest has
 /// loops to share, where duplicate_inames refuses all, and for kernels with barriers, C text or
 /// axes.
 [[nodiscard]] std::optional<ApartNests> apart_nests(const Kernel& kernel);

@@ -940,7 +940,7 @@ class RowFusions {
     fusions_.push_back({fused_name(parts), parts});
   }
 
-  /// As an array has them for neighbouring axes, all of which they go through.
+  /// Like those of an array's neighbouring axes that the loops go through as a whole.
   [[nodiscard]] std::vector<FusedIname> in_order(const NameSet& own) const {
     for (const ArrayAccess& access : accesses_of(kernel_)) {
       const Argument* argument = find_argument(kernel_, access.array);

@@ -639,7 +639,7 @@ class ProblemReader {
     };
     const bool is_across =
         !read.axes.empty() && read.mentions[fast_loop] && read.axes.back().coefficients[0] == 0;
-    // `a[i + k]`, of which neighbours read nearly all
+    // `a[i + k]`: neighbours read nearly the same elements
     const auto is_window = [&](const SlicedRead::Axis& axis) {
       return !problem_.has(slow_loop) && axis.coefficients[fast_loop] != 0 &&
              axis.coefficients[reduced_loop] != 0;
