@@ -197,9 +197,9 @@ class RowReader {
       all.insert(own.begin(), own.end());
       const double operations = operations_of(assignment->value);
       // the threads share a long sum of each of a few results
-      if (const std::string sum = longest(sums);
-          has_one_sum(assignment->value) && length_of(spread) < warp_size &&
-          length_of(sum) >= 4 * length_of(spread)) {
+      if (const std::string sum = longest(sums); has_one_sum(assignment->value) &&
+                                                 length_of(spread) < warp_size &&
+                                                 length_of(sum) >= 4 * length_of(spread)) {
         double results = 1;
         for (const std::string& each : own) {
           results *= static_cast<double>(length_of(each));
@@ -362,8 +362,7 @@ class RowReader {
 
   void add_access(const ArrayAccess& access, double bytes) {
     RowAccess result{access.array, bytes, access.is_write};
-    const std::vector<Expr> indices =
-        flat_indices(kernel_, access.array, access.indices).indices;
+    const std::vector<Expr> indices = flat_indices(kernel_, access.array, access.indices).indices;
     for (std::size_t axis = 0; axis < indices.size(); ++axis) {
       const auto affine = to_affine(indices[axis]);
       for (const std::string& each : free_names(indices[axis])) {
