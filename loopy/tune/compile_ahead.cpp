@@ -70,6 +70,10 @@ struct CompileAhead::Job {
   std::future<Candidate> result = done.get_future();
 };
 
+bool CompileAhead::is_compiled(const std::shared_ptr<Job>& job) {
+  return job->result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 struct CompileAhead::Queue {
   std::mutex mutex{};  // of the two
   std::condition_variable is_filled{};
@@ -186,40 +190,61 @@ std::optional<Candidate> CompileAhead::next(double best_us, const std::function<
   // called for each, compiled or not: the same times give the same search
   if (is_beaten(first->ranked, best_us)) {
     open_.pop_front();
+    begin_ = std::chrono::steady_clock::now();
     return beaten(first->place, first->ranked);
   }
+  constexpr std::chrono::milliseconds patience{300};
   while (!is_ready(*first)) {
     if (is_over()) {
       return std::nullopt;
     }
-    if (const std::shared_ptr<Job> quickest = take_quickest()) {
-      return delivered(*quickest);
+    const bool is_slow = std::chrono::steady_clock::now() - begin_ >= patience;
+    if (const std::shared_ptr<Job> quickest = is_slow ? take_quickest() : nullptr) {
+      return quickest->result.get();
     }
   }
   open_.pop_front();
-  return delivered(*first);
-}
-
-Candidate CompileAhead::delivered(Job& job) {
-  Candidate candidate = job.result.get();
-  has_delivered_ = has_delivered_ || candidate.tuned.refusal.empty();
-  return candidate;
+  begin_ = std::chrono::steady_clock::now();
+  return first->result.get();
 }
 
 std::shared_ptr<CompileAhead::Job> CompileAhead::take_quickest() {
-  constexpr std::chrono::milliseconds patience{300};
-  if (has_delivered_ || shares_cores_ || std::chrono::steady_clock::now() - begin_ < patience) {
-    return nullptr;
-  }
-  const auto found = std::find_if(open_.begin(), open_.end(), [](const auto& each) {
-    return each->result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  });
+  const auto found =
+      shares_cores_ ? open_.end() : std::find_if(open_.begin(), open_.end(), is_compiled);
   if (found == open_.end()) {
     return nullptr;
   }
   std::shared_ptr<Job> job = *found;
   open_.erase(found);
   return job;
+}
+
+std::optional<Candidate> CompileAhead::next_promising(double best_us,
+                                                      const std::function<bool()>& is_over) {
+  {
+    const std::lock_guard lock(queue_->mutex);  // no thread begins another
+    std::erase_if(open_, [&](const auto& each) {
+      return std::find(queue_->jobs.begin(), queue_->jobs.end(), each) != queue_->jobs.end();
+    });
+    queue_->jobs.clear();
+  }
+  std::vector<std::shared_ptr<Job>> promising;
+  for (const auto& each : open_) {
+    if (2e6 * each->ranked.predicted_seconds < best_us) {
+      promising.push_back(each);
+    } else {
+      each->stop.request_stop();
+    }
+  }
+  while (!promising.empty() && !is_over()) {
+    const auto found = std::find_if(promising.begin(), promising.end(), is_compiled);
+    if (found != promising.end()) {
+      open_.erase(std::find(open_.begin(), open_.end(), *found));
+      return (*found)->result.get();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return std::nullopt;
 }
 
 /// Waits a moment for it, and for all others that would be compiled while it runs.

@@ -29,8 +29,8 @@ struct Candidate {
   int judgement = 0;       ///< CandidateRunner::judgement() at that time
 };
 
-/// Compiles ahead with several threads, and delivers candidates in the order of the search; but the
-/// first one to be delivered is another if that one takes long to compile. If
+/// Compiles ahead with several threads, and delivers candidates in the order of the search; but
+/// while the next one takes long to compile, others that are compiled are delivered before it. If
 /// candidates run on the cores that compile, a batch of one candidate per thread is compiled and
 /// then delivered: nothing is compiled while the caller runs one. Candidates that are no longer
 /// needed leave the queue; running compiles are stopped and their results dropped. For one thread.
@@ -55,6 +55,10 @@ class CompileAhead {
   /// @param best_us  of all so far; what cannot be half as fast even in theory is refused without
   ///                 being compiled. 0: none yet
   [[nodiscard]] std::optional<Candidate> next(double best_us, const std::function<bool()>& is_over);
+  /// One of those that threads compile or have compiled, and that are predicted to take less than
+  /// half of `best_us`; nothing where there is none, or when `is_over` says so.
+  [[nodiscard]] std::optional<Candidate> next_promising(double best_us,
+                                                        const std::function<bool()>& is_over);
   /// Stops what the new best one leaves no chance.
   void drop_beaten(double best_us);
   /// Destroys candidates that were not handed over on a thread of its own, since unloading waits
@@ -70,10 +74,10 @@ class CompileAhead {
                    const std::shared_ptr<CandidateRunner>& runner);
   void fill(double best_us);
   [[nodiscard]] bool is_ready(const Job& first) const;
-  [[nodiscard]] Candidate delivered(Job& job);
-  /// Takes the one that has been compiled first, if nothing was delivered and some patience is
-  /// over.
+  /// Takes one that has been compiled; null where there is none, or candidates run on the cores
+  /// that compile.
   [[nodiscard]] std::shared_ptr<Job> take_quickest();
+  static bool is_compiled(const std::shared_ptr<Job>& job);
 
   const SearchSpace& space_;
   const SearchOptions& options_;
@@ -83,7 +87,7 @@ class CompileAhead {
   std::size_t depth_ = 1;
   bool shares_cores_;
   std::size_t given_ = 0;
-  bool has_delivered_ = false;  ///< what was not refused
+  /// Since when the first of those that are open is waited for.
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::shared_ptr<Queue> queue_;
   std::vector<std::thread> threads_{};

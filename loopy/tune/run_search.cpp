@@ -18,6 +18,9 @@
 namespace rtcg::loopy {
 namespace {
 
+/// Longer budgets have compiled what they begin with before they end.
+constexpr double longest_short_seconds = 5;
+
 /// Of one launch.
 struct Timing {
   double median_us = 0;
@@ -141,30 +144,16 @@ class SearchRun {
           on_device([runner = kept_] { runner->begin(); }, [this] { return is_given_up(); });
       wait_where_cores_are_shared();
       // making the stream may have taken the whole budget
-      while (has_begun_ &&
-             (!is_over() || (progress_.tried + timed_.size() == 0 && !is_cancelled_))) {
-        std::optional<Candidate> candidate = ahead.next(progress_.best_us, [this] {
+      while (has_begun_ && !is_at_end()) {
+        const bool goes_on = take_next(ahead, ahead.next(progress_.best_us, [this] {
           ask_judge();
-          return is_given_up();
-        });
-        ask_judge();
-        if (!candidate || !measure(*candidate)) {
+          return is_compile_given_up();
+        }));
+        if (!goes_on) {
           break;
-        }
-        if (first_seconds_ == 0) {
-          first_seconds_ = runner_.seconds();
-        }
-        timed_.push_back(std::move(*candidate));
-        ask_judge();
-        const double best_before = progress_.best_us;
-        if (is_judge_ready_ && !judge_timed([this] { return is_given_up(); })) {
-          break;
-        }
-        take_timed(ahead.waiting());
-        if (progress_.best_us != best_before) {
-          ahead.drop_beaten(progress_.best_us);
         }
       }
+      take_promising(ahead);
       if (is_left()) {
         ahead.leave_rest();
       }
@@ -197,12 +186,19 @@ class SearchRun {
     }
     return 1 - best_us_.back() / best_us_[(count - 1) / 2];
   }
-  /// In the middle of a compile: something has to be known at the end of the budget.
+  /// In the middle of a compile or a launch: something has to be known at the end of the budget.
   bool is_given_up() {
-    constexpr double patience_seconds = 1.5;
     return is_over() && (is_cancelled_ || progress_.best_us > 0 ||
-                         (device_thread_ != nullptr &&
-                          runner_.seconds() >= options_.budget_seconds + patience_seconds));
+                         (device_thread_ != nullptr && is_first_given_up()));
+  }
+  /// The same for what is timed and not judged yet.
+  bool is_compile_given_up() { return is_given_up() || (best_of_timed() > 0 && is_over()); }
+  [[nodiscard]] bool is_first_given_up() const {
+    return runner_.seconds() >= options_.budget_seconds + patience_for_first_seconds;
+  }
+  /// Whether the budget is over and something works, or none of what was tried for a while.
+  bool is_at_end() {
+    return is_over() && (is_cancelled_ || best_of_timed() > 0 || is_first_given_up());
   }
 
   /// On the thread that may be left, if there is one. False: it was.
@@ -225,6 +221,41 @@ class SearchRun {
   }
   [[nodiscard]] bool is_left() const {
     return device_thread_ != nullptr && device_thread_->is_left();
+  }
+  /// Measures and judges it. False: the search is over.
+  bool take_next(CompileAhead& ahead, std::optional<Candidate> candidate) {
+    ask_judge();
+    if (!candidate || !measure(*candidate)) {
+      return false;
+    }
+    if (first_seconds_ == 0) {
+      first_seconds_ = runner_.seconds();
+    }
+    timed_.push_back(std::move(*candidate));
+    ask_judge();
+    const double best_before = progress_.best_us;
+    if (is_judge_ready_ && !judge_timed([this] { return is_given_up(); })) {
+      return false;
+    }
+    take_timed(ahead.waiting());
+    if (progress_.best_us != best_before) {
+      ahead.drop_beaten(progress_.best_us);
+    }
+    return true;
+  }
+  /// After the budget: those that are nearly compiled and promise much more than what was found,
+  /// which usually is a plain one that compiles at once. As long again as the budget, at most.
+  void take_promising(CompileAhead& ahead) {
+    const double end = 2 * options_.budget_seconds;
+    const auto is_too_late = [&] {
+      ask_judge();
+      return ask_whether_cancelled() || runner_.seconds() >= end;
+    };
+    bool goes_on = has_begun_ && !is_left() && best_of_timed() > 0 &&
+                   options_.budget_seconds < longest_short_seconds;
+    while (goes_on && !is_too_late()) {
+      goes_on = take_next(ahead, ahead.next_promising(best_of_timed(), is_too_late));
+    }
   }
   static void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
@@ -303,11 +334,14 @@ class SearchRun {
     });
     bool is_one_wrong = false;
     double best_us = progress_.best_us;
+    const auto is_late = [&] {
+      return is_given_up() && (best_us > 0 || is_cancelled_ || is_first_given_up());
+    };
     for (Candidate* each : open) {
       Measured& known = measured_.at(each->prepared->program_hash);
       const bool is_first = !known.is_judged;
       const bool is_enough = best_us > 0 && is_given_up();
-      if (is_first && (is_enough || !judge(*each, known, best_us, is_given_up))) {
+      if (is_first && (is_enough || !judge(*each, known, best_us, is_late))) {
         return false;
       }
       note(*each, known, is_first);

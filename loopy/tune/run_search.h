@@ -10,6 +10,10 @@
 
 namespace rtcg::loopy {
 
+/// How long after the budget a search waits for its first result: for arrays, a compile, a launch
+/// and its judge. Short budgets give a result, too.
+inline constexpr double patience_for_first_seconds = 30;
+
 /// Compiles ahead, checks, times, and settles which candidate is the fastest.
 ///
 /// @param runner         kept until the last compile has ended, which may be later than the search

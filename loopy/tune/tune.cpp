@@ -367,13 +367,12 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
     options.report(progress);
   }
   LeavableThread device_thread;
-  constexpr double patience_seconds = 1;
-  const bool is_ready =
-      device_thread.run([prepared, device] { prepared->make(device); },
-                        [&] {
-                          return watch.seconds() > options.budget_seconds + patience_seconds ||
-                                 (options.is_cancelled && options.is_cancelled());
-                        });
+  const bool is_ready = device_thread.run(
+      [prepared, device] { prepared->make(device); },
+      [&] {
+        return watch.seconds() > options.budget_seconds + patience_for_first_seconds ||
+               (options.is_cancelled && options.is_cancelled());
+      });
   if (!is_ready) {
     result.ended_while = "while it made arrays and slicings";
     result.seconds = watch.seconds();
