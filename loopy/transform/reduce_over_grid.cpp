@@ -301,6 +301,11 @@ class GridReducer {
         has_last_block_ = false;
         results_.clear();
       }
+      const auto* barrier = get_if<BarrierInstruction>(old[i]);
+      if (barrier != nullptr && barrier->scope == BarrierScope::global &&
+          !barrier->is_passed_by_last_block) {
+        results_.clear();  // what follows runs in another launch anyway
+      }
       if (!is_over_grid(old[i])) {
         wait_for_result(old[i]);
         kernel_.instructions.push_back(old[i]);

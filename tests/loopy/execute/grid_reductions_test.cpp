@@ -321,6 +321,25 @@ TEST(GridReductions, AreFollowedByTilesThatRunAhead) {
   expect_same_everywhere(apply(kernel, parse_slicing(words)), kernel, {}, {});
 }
 
+// The copies into tiles stand before the first statement that reads the sums.
+TEST(GridReductions, InTwoStagesAreFollowedByTiles) {
+  const Kernel kernel = make_kernel(
+      "{[c, r]: 0 <= c < 5 and 0 <= r < 9} {[b, d, k]: 0 <= b < 5 and 0 <= d < 6 and 0 <= k < 9}",
+      "total[c] = sum(r, w[c, r])\n"
+      "... gbarrier\n"
+      "mean[b, d] = sum(k, w[b, k]*x[k, d])/total[b]",
+      {.default_type = cgen::f64});
+  const std::string first = "c: g.0 l.0*4; r: g.1 for*2 l.1*2; ";
+  for (const char* words : {"d: g.0 l.0*4; b: g.1 l.1*2; k: for for*3; fetch w#2; fetch x",
+                            "d: g.0 l.0*4; b: g.1 l.1*2; k: for l.2*2 for*2; fetch w#2; fetch x; "
+                            "fetch total; stages 2"}) {
+    SCOPED_TRACE(words);
+    const Kernel sliced = apply(kernel, parse_slicing(first + words));
+    EXPECT_EQ(generate(sliced, Target::cuda).launches.size(), 3U);
+    expect_same_everywhere(sliced, kernel, {}, {});
+  }
+}
+
 TEST(GridReductions, RefuseToTearValuesFromTheirIteration) {
   const Kernel kernel = tag_inames(make_kernel("{[i, r]: 0 <= i < 5 and 0 <= r < n}",
                                                "<> t = 2*b[i]\nout[i] = sum(r, a[i, r]*t)",
