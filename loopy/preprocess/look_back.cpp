@@ -109,7 +109,7 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
   statement.call_site = threads.call_site;
   kernel_.instructions.push_back(statement);
 
-  const SharedParts parts = add_parts(operation, {before, statement.id}, 1, threads);
+  const SharedParts parts = add_parts(operation, {before, statement.id}, thread, 1, threads);
   Instruction first_thread = threads;
   first_thread.predicates.push_back(Comparison{ComparisonOp::equal, Name{thread}, 0});
   last = add_statements("_store", parts.at(0), as_names(before), parts.arrays,

@@ -1,5 +1,6 @@
 // Reductions over an axis of the block: a tree in shared memory, or exchanges within warps.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -60,8 +61,9 @@ std::string Realizer::whole_axis(const std::string& iname) {
 }
 
 std::vector<Expr> Realizer::SharedParts::at(const Expr& index) const {
-  std::vector<Expr> indices = others;
+  std::vector<Expr> indices = outer;
   indices.push_back(index);
+  indices.insert(indices.end(), inner.begin(), inner.end());
   std::vector<Expr> elements;
   for (const std::string& array : arrays) {
     elements.emplace_back(Access{array, indices});
@@ -70,18 +72,35 @@ std::vector<Expr> Realizer::SharedParts::at(const Expr& index) const {
 }
 
 Realizer::SharedParts Realizer::add_parts(const ReductionOperation& operation,
-                                          const Accumulated& own, std::int64_t length,
-                                          const Instruction& around) {
-  SharedParts parts;
-  std::vector<Expr> shape;
+                                          const Accumulated& own, const std::string& iname,
+                                          std::int64_t length, const Instruction& around) {
+  const auto number_of = [&](const std::string& each) {
+    const InameTag tag = tag_of(kernel_, each);
+    return tag.kind == AxisKind::block ? tag.number : std::numeric_limits<int>::max();
+  };
+  std::vector<std::string> others;
   for (const std::string& other : around.within_inames) {
     const InameTag tag = tag_of(kernel_, other);
     if (tag.kind == AxisKind::block || tag.is_lane()) {
-      shape.emplace_back(length_of(other));
-      parts.others.emplace_back(Name{other});
+      others.push_back(other);
     }
   }
-  shape.emplace_back(length);
+  std::stable_sort(others.begin(), others.end(),
+                   [&](const auto& a, const auto& b) { return number_of(a) > number_of(b); });
+  SharedParts parts;
+  std::vector<Expr> shape;
+  bool is_inner = false;
+  for (const std::string& other : others) {
+    if (!is_inner && number_of(other) < number_of(iname)) {
+      is_inner = true;
+      shape.emplace_back(length);
+    }
+    shape.emplace_back(length_of(other));
+    (is_inner ? parts.inner : parts.outer).emplace_back(Name{other});
+  }
+  if (!is_inner) {
+    shape.emplace_back(length);
+  }
   for (std::size_t i = 0; i < own.names.size(); ++i) {
     parts.arrays.push_back(
         add_temporary(own.names[i] + "_parts", operation.types()[i], AddressSpace::local, shape));
@@ -102,7 +121,7 @@ std::vector<Expr> Realizer::over_threads(const ReductionOperation& operation,
 std::vector<Expr> Realizer::by_tree(const ReductionOperation& operation, const Accumulated& own,
                                     const std::string& iname, const Instruction& around) {
   const std::int64_t length = length_of(iname);
-  const SharedParts parts = add_parts(operation, own, length, around);
+  const SharedParts parts = add_parts(operation, own, iname, length, around);
   const std::string whole = whole_axis(iname);
   NameSet within = around.within_inames;
   within.insert(whole);
@@ -228,7 +247,7 @@ std::vector<Expr> Realizer::by_shuffles(const ReductionOperation& operation,
   within.insert(whole_axis(iname));
   combine_lanes(operation, own, warp_size, within, around);
   if (warps > 1) {
-    const SharedParts parts = add_parts(operation, own, warps, around);
+    const SharedParts parts = add_parts(operation, own, iname, warps, around);
     Instruction first_lane = around;
     first_lane.predicates.push_back(Comparison{ComparisonOp::equal, modulo(thread, warp_size), 0});
     own.last = add_statements("_store", parts.at(floor_div(thread, warp_size)), as_names(own.names),

@@ -193,11 +193,15 @@ class Realizer {
   /// and `length` more.
   struct SharedParts {
     std::vector<std::string> arrays;
-    std::vector<Expr> others;
+    std::vector<Expr> outer;  ///< the indices before the one of at()
+    std::vector<Expr> inner;  ///< those after it
     [[nodiscard]] std::vector<Expr> at(const Expr& index) const;
   };
+  /// Threads that are neighbours are so in shared memory, where they meet in no bank.
+  ///
+  /// @param iname   along whose threads there are `length` parts
   SharedParts add_parts(const ReductionOperation& operation, const Accumulated& own,
-                        std::int64_t length, const Instruction& around);
+                        const std::string& iname, std::int64_t length, const Instruction& around);
   [[nodiscard]] std::int64_t length_of(const std::string& iname) const;
   /// A new iname on the axis of `like`, from 0 to `length`.
   std::string add_axis_iname(const std::string& base, const std::string& like, std::int64_t length);

@@ -49,8 +49,8 @@ Realizer::ThreadScan Realizer::scan_in_memory(const ReductionOperation& operatio
                                               const Accumulated& own, const std::string& iname,
                                               const Instruction& threads, ThreadScanWants wants) {
   const std::int64_t length = length_of(iname);
-  SharedParts parts = add_parts(operation, own, length, threads);
-  SharedParts other = add_parts(operation, own, length, threads);
+  SharedParts parts = add_parts(operation, own, iname, length, threads);
+  SharedParts other = add_parts(operation, own, iname, length, threads);
   const Expr thread = Name{whole_axis(iname)};
   NameSet within = threads.within_inames;
   within.insert(whole_axis(iname));
@@ -147,7 +147,7 @@ Realizer::ThreadScan Realizer::scan_by_shuffles(const ReductionOperation& operat
   Accumulated all = own;
   Expr last_lane = warp_size - 1;
   if (warps > 1) {
-    const SharedParts parts = add_parts(operation, own, warps, threads);
+    const SharedParts parts = add_parts(operation, own, iname, warps, threads);
     Instruction last_lanes = threads;
     last_lanes.predicates.push_back(Comparison{ComparisonOp::equal, lane, last_lane});
     const std::string stored = add_statements("_store", parts.at(warp), as_names(own.names),

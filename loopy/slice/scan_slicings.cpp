@@ -50,10 +50,11 @@ struct ScanChoice {
   std::int64_t width = 1;     ///< of vectors; with `unrolled` the items of a thread
   std::int64_t steps = 1;     ///< loops of a block, on processors
   bool is_exchanged = false;  ///< items are loaded and stored neighbours by neighbours
+  std::int64_t lanes = 1;     ///< rows side by side in a block, whose elements are neighbours
   /// In the order of the bits of crossover().
   static constexpr auto decisions =
       std::tuple(&ScanChoice::form, &ScanChoice::threads, &ScanChoice::unrolled, &ScanChoice::width,
-                 &ScanChoice::steps, &ScanChoice::is_exchanged);
+                 &ScanChoice::steps, &ScanChoice::is_exchanged, &ScanChoice::lanes);
   friend auto operator<=>(const ScanChoice&, const ScanChoice&) = default;
 };
 
@@ -190,12 +191,18 @@ std::int64_t scan_tile(const ScanChoice& choice) {
   return choice.threads * choice.unrolled * choice.width * choice.steps;
 }
 
+/// Along the loop whose neighbours are neighbours in memory.
+std::int64_t rows_side_by_side(const ScanChoice& choice) {
+  return choice.form == ScanForm::threads_of_rows ? choice.threads : choice.lanes;
+}
+
 std::int64_t scan_blocks(const ScanProblem& problem, const ScanChoice& choice) {
   std::int64_t blocks =
       is_cut_by_grid(choice) ? ceil_divide(problem.along.length, scan_tile(choice)) : 1;
   for (std::size_t i = 0; i < problem.rows.size(); ++i) {
-    const bool is_cut = choice.form == ScanForm::threads_of_rows && i == problem.neighbours;
-    blocks *= is_cut ? ceil_divide(problem.rows[i].length, choice.threads) : problem.rows[i].length;
+    blocks *= i == problem.neighbours
+                  ? ceil_divide(problem.rows[i].length, rows_side_by_side(choice))
+                  : problem.rows[i].length;
   }
   return blocks;
 }
@@ -205,8 +212,10 @@ std::int64_t shared_bytes(const ScanProblem& problem, const ScanChoice& choice) 
   if (choice.form == ScanForm::threads_of_rows) {
     return 0;
   }
+  // two values for each thread where lanes are others than those of the scan
   const auto of_warps = static_cast<std::int64_t>(8 * problem.values) *
-                        std::max<std::int64_t>(1, choice.threads / warp_size);
+                        (choice.lanes > 1 ? 2 * choice.threads * choice.lanes
+                                          : std::max<std::int64_t>(1, choice.threads / warp_size));
   // what is written takes the place of what has been read
   const double of_items = std::max(problem.read_bytes, problem.moved_bytes - problem.read_bytes) *
                           static_cast<double>(scan_tile(choice)) * 1.125;
@@ -221,32 +230,33 @@ Slicing scan_slicing(const ScanProblem& problem, const ScanChoice& choice) {
     if (is_cut_by_grid(choice)) {
       along.factors.front().axis = {AxisKind::grid, axis++};
     }
-    const auto add = [&](std::int64_t length, AxisKind kind) {
+    const auto add = [&](std::int64_t length, AxisKind kind, int number = 0) {
       if (length > 1) {
-        along.factors.push_back({length, {kind, 0}});
+        along.factors.push_back({length, {kind, number}});
       }
     };
-    add(choice.threads, AxisKind::block);
+    add(choice.threads, AxisKind::block, choice.lanes > 1 ? 1 : 0);
     add(choice.steps, AxisKind::sequential);
     add(choice.unrolled, AxisKind::unroll);
     add(choice.width, AxisKind::vec);
     slicing.inames.push_back(std::move(along));
   }
   // the loop of the threads is on the axis of the most blocks, as is the longest one otherwise
+  const std::int64_t side_by_side = rows_side_by_side(choice);
+  const bool has_threads = choice.form == ScanForm::threads_of_rows || choice.lanes > 1;
   std::vector<std::size_t> order;
-  if (choice.form == ScanForm::threads_of_rows) {
+  if (has_threads) {
     order.push_back(problem.neighbours);
   }
   for (std::size_t i = 0; i < problem.rows.size(); ++i) {
-    if (choice.form != ScanForm::threads_of_rows || i != problem.neighbours) {
+    if (!has_threads || i != problem.neighbours) {
       order.push_back(i);
     }
   }
   for (const std::size_t each : order) {
     InameSlicing row{problem.rows[each].iname, {{0, {AxisKind::grid, axis++}}}};
-    if (choice.form == ScanForm::threads_of_rows && each == problem.neighbours &&
-        choice.threads > 1) {
-      row.factors.push_back({choice.threads, {AxisKind::block, 0}});
+    if (each == problem.neighbours && side_by_side > 1) {
+      row.factors.push_back({side_by_side, {AxisKind::block, 0}});
     }
     slicing.inames.push_back(std::move(row));
   }
@@ -265,9 +275,10 @@ constexpr double look_back_clocks = 1500;   // until the blocks before have publ
 /// Between tiles that pass on what has come before: one in 1024 waits for the one before it, which
 /// takes as long as a load from the second-level cache and a scan of lanes.
 constexpr double look_back_clocks_of_tile = 2000.0 / 1024;
-constexpr double clocks_of_access = 2;    // instructions of a warp for a load or store
-constexpr double clocks_of_exchange = 3;  // instructions of a warp for each shuffle of a scan
-constexpr double spread_of_run = 0.12;    // lines that a thread's run of vectors touches twice
+constexpr double clocks_of_access = 2;        // instructions of a warp for a load or store
+constexpr double clocks_of_exchange = 3;      // instructions of a warp for each shuffle of a scan
+constexpr double clocks_of_shared_step = 12;  // of a step of a scan in shared memory
+constexpr double spread_of_run = 0.12;        // lines that a thread's run of vectors touches twice
 constexpr double seconds_of_scan_launch = 3e-6;
 constexpr double seconds_of_part_scans = 1.2e-6;  // of an iteration of the second launch
 constexpr double parts_of_iteration = 256 * 8;    // of scan_over_grid's threads and items
@@ -287,7 +298,8 @@ class ScanCost {
     const bool is_of_threads = choice.form == ScanForm::threads_of_rows;
     // compilers load several elements of a thread's loop ahead
     const double items = is_of_threads ? 4 : static_cast<double>(choice.unrolled * choice.width);
-    const double threads = static_cast<double>(choice.threads);
+    const double lanes = static_cast<double>(choice.lanes);
+    const double threads = static_cast<double>(choice.threads) * lanes;
     const double blocks = static_cast<double>(scan_blocks(problem_, choice));
     const double multiprocessors = machine_.multiprocessors;
     // registers of the items, two for eight bytes, and others
@@ -299,7 +311,9 @@ class ScanCost {
     const double on_each = std::min(resident, std::ceil(blocks / multiprocessors));
     // a warp reads whole lines unless each thread goes along its own row
     const bool is_scattered = is_of_threads == problem_.is_along_rows;
-    const double spread = is_scattered && !problem_.rows.empty()
+    const double run_bytes = lanes * 16 / static_cast<double>(problem_.most_width);
+    const double spread = choice.lanes > 1 ? std::max(1.0, gpu::sector_bytes / run_bytes)
+                          : is_scattered && !problem_.rows.empty()
                               ? 4
                               : 1 + (choice.is_exchanged ? 0 : spread_of_run) *
                                         static_cast<double>(choice.unrolled - 1);
@@ -310,7 +324,11 @@ class ScanCost {
                           std::clamp(flight / gpu::bytes_in_flight, 0.05, 1.0);
     const double tiles = problem_.points / (threads * (is_of_threads ? 1 : items));
     const double warps = std::max(1.0, threads / machine_.warp_lanes);
-    const double exchanges = is_of_threads ? 0 : 5 + (warps > 1 ? 2 + std::log2(warps) : 0);
+    // across lanes, values go through shared memory, each time with a barrier
+    const double exchanges = is_of_threads      ? 0
+                             : choice.lanes > 1 ? clocks_of_shared_step / clocks_of_exchange *
+                                                      std::log2(static_cast<double>(choice.threads))
+                                                : 5 + (warps > 1 ? 2 + std::log2(warps) : 0);
     // loads and stores of vectors; three for each where items are exchanged
     const double accesses = problem_.accesses * items / static_cast<double>(choice.width) *
                             (choice.is_exchanged ? 3 : 1);
@@ -328,12 +346,12 @@ class ScanCost {
         is_of_threads ? static_cast<double>(problem_.along.length) / 8
         : is_cut_by_grid(choice)
             ? 1
-            : std::ceil(static_cast<double>(problem_.along.length) / (threads * items));
+            : std::ceil(static_cast<double>(problem_.along.length) / (threads / lanes * items));
     const double latency = waves *
                            (turns * scan_block_clocks / (is_of_threads ? 4 : 1) +
                             (choice.form == ScanForm::look_back ? look_back_clocks : 0)) /
                            machine_.clock_hz;
-    const double parts = static_cast<double>(problem_.along.length) / (threads * items);
+    const double parts = static_cast<double>(problem_.along.length) / (threads / lanes * items);
     const double launches = is_three
                                 ? 3 * seconds_of_scan_launch +
                                       std::ceil(parts / parts_of_iteration) * seconds_of_part_scans
@@ -396,6 +414,9 @@ class ScanEnumerator {
           add({form, threads});
           continue;
         }
+        if (!problem_.is_along_rows) {
+          add_side_by_side(form, threads);
+        }
         for (std::int64_t width = 1; width <= problem_.most_width; width *= 2) {
           for (std::int64_t unrolled = 1; unrolled * width <= 16; unrolled *= 2) {
             add({form, threads, unrolled, width});
@@ -416,6 +437,15 @@ class ScanEnumerator {
   }
 
  private:
+  /// Neighbouring rows on neighbouring lanes, where the elements of a row are far apart.
+  void add_side_by_side(ScanForm form, std::int64_t threads) {
+    for (const std::int64_t lanes : {8, 16, 32, 64}) {
+      for (std::int64_t unrolled = 1; unrolled <= 16 && lanes < threads; unrolled *= 2) {
+        add({form, threads / lanes, unrolled, 1, 1, false, lanes});
+      }
+    }
+  }
+
   void add_for_processors(ScanForm form) {
     if (form == ScanForm::threads_of_rows) {
       for (const std::int64_t threads : {1, 8, 16, 32}) {
@@ -445,10 +475,9 @@ class ScanEnumerator {
   /// g.1 and g.2 have fewer blocks than g.0.
   [[nodiscard]] bool has_few_blocks_across(const ScanChoice& choice) const {
     const bool is_first_free = is_cut_by_grid(choice);
+    const bool has_threads = choice.form == ScanForm::threads_of_rows || choice.lanes > 1;
     for (std::size_t i = 0; i < problem_.rows.size(); ++i) {
-      const bool is_on_first =
-          !is_first_free &&
-          (choice.form == ScanForm::threads_of_rows ? i == problem_.neighbours : i == 0);
+      const bool is_on_first = !is_first_free && (has_threads ? i == problem_.neighbours : i == 0);
       if (!is_on_first && problem_.rows[i].length > most_blocks_across) {
         return false;
       }
@@ -460,8 +489,11 @@ class ScanEnumerator {
   /// where they can be, so that no kind becomes impossible by that.
   [[nodiscard]] bool is_possible(const ScanChoice& choice) {
     const std::vector<std::int64_t> kind = {static_cast<std::int64_t>(choice.form),
-                                            choice.unrolled > 1, choice.width > 1,
-                                            choice.threads > 1, choice.threads > 32};
+                                            choice.unrolled > 1,
+                                            choice.width > 1,
+                                            choice.threads > 1,
+                                            choice.threads > 32,
+                                            choice.lanes > 1};
     const auto known = possible_.find(kind);
     if (known != possible_.end()) {
       return known->second;
@@ -493,7 +525,7 @@ class ScanSource final : public ListedSource<ScanChoice> {
   [[nodiscard]] RankedSlicing at(std::size_t place) const override {
     const ScanChoice& choice = this->choice(place);
     Slicing slicing = scan_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.threads,
+    return {{to_string(slicing), predicted_seconds(place), choice.threads * choice.lanes,
              scan_blocks(problem_, choice), shared_bytes(problem_, choice), 0},
             std::move(slicing)};
   }
@@ -504,7 +536,8 @@ class ScanSource final : public ListedSource<ScanChoice> {
             choice.unrolled,
             choice.width,
             choice.steps,
-            choice.is_exchanged ? 1 : 0};
+            choice.is_exchanged ? 1 : 0,
+            choice.lanes};
   }
 
  private:
@@ -514,6 +547,7 @@ class ScanSource final : public ListedSource<ScanChoice> {
     result.add_length(a.unrolled, b.unrolled);
     result.add_length(a.width, b.width);
     result.add_length(a.steps, b.steps);
+    result.add_length(a.lanes, b.lanes);
     result.answers += a.form == b.form ? 0 : 1;
     result.answers += a.is_exchanged == b.is_exchanged ? 0 : 1;
     return result;

@@ -3,6 +3,7 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"
@@ -92,6 +93,19 @@ TEST(Scans, InRowsOnAllAxes) {
   for (const char* tags : {"r:g.0", "r:l.0", "r:g.0, i:l.0", "r:l.1, i:l.0", "r:l.0, i:l.1"}) {
     SCOPED_TRACE(tags);
     expect_same_everywhere(tag_inames(scanned, tags), reduced, {{"n", 3}});
+  }
+}
+
+TEST(Scans, OfColumnsSideBySide) {
+  const std::string domains = "{[i, r]: 0 <= i < n and 0 <= r < 11} {[j]: 0 <= j <= i}";
+  const std::string arguments = "a, s: f64[n, 11]";
+  const Kernel scanned = kernel_of(domains, "s[i, r] = scan(sum, j, a[j, r])", arguments);
+  const Kernel reduced = kernel_of(domains, "s[i, r] = sum(j, a[j, r])", arguments);
+  for (const char* words : {"i: for l.1*4 unr*2; r: g.0 l.0*8", "i: for l.1*3; r: g.0 l.0*4"}) {
+    SCOPED_TRACE(words);
+    for (const int n : {1, 8, 37}) {
+      expect_same_everywhere(apply(scanned, parse_slicing(words)), reduced, {{"n", n}});
+    }
   }
 }
 

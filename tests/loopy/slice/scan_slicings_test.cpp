@@ -62,8 +62,25 @@ TEST(ScanSlicings, SpreadRowsOverBlocksAndColumnsOverThreads) {
   EXPECT_EQ(row.slicing.inames.front().factors.front().axis.kind, AxisKind::sequential)
       << row.words;
   const RankedSlicing column = SlicingStream(rows(65536, 256, "j, r", "n, m"), {}).at(0);
-  EXPECT_EQ(column.slicing.inames.size(), 1U) << column.words;
-  EXPECT_EQ(column.slicing.inames.front().iname, "r") << column.words;
+  EXPECT_EQ(column.slicing.inames.back().iname, "r") << column.words;
+  EXPECT_EQ(column.slicing.inames.back().factors.back().axis, (InameTag{AxisKind::block, 0}))
+      << column.words;
+}
+
+TEST(ScanSlicings, PutNeighbouringColumnsSideBySide) {
+  const Kernel columns = rows(4096, 4096, "j, r", "n, m");
+  const SlicingStream stream(columns, {});
+  const RankedSlicing first = stream.at(0);
+  ASSERT_EQ(first.slicing.inames.size(), 2U) << first.words;
+  const InameTag lanes = first.slicing.inames.back().factors.back().axis;
+  EXPECT_EQ(first.slicing.inames.back().iname, "r") << first.words;
+  EXPECT_EQ(lanes, (InameTag{AxisKind::block, 0})) << first.words;
+  const auto place = stream.find_words("i: for l.1*16 unr*8; r: g.0 l.0*32");
+  ASSERT_TRUE(place);
+  // lanes write neighbours, and their values are in different banks
+  const std::string text = generate_text(apply(columns, stream.at(*place).slicing), Target::cuda);
+  EXPECT_NE(text.find("_parts[16][32]"), std::string::npos) << text;
+  EXPECT_NE(text.find("32 * r_0 + r_1"), std::string::npos) << text;
 }
 
 TEST(ScanSlicings, AreWrittenReadAndLegal) {
