@@ -58,6 +58,7 @@ struct RowNest {
   SlicedLoop loop{};
   bool is_sum = false;
   bool has_inner_sums = false;  ///< which run in each thread
+  bool is_ragged = false;       ///< whether its end depends on the row
   double operations = 0;        ///< of one iteration
   double results = 1;           ///< whose sums the threads share, one after the other
 };
@@ -269,7 +270,10 @@ class RowReader {
   /// @param results  whose sums the threads share
   bool add_nest(const std::string& spread, const NameSet& all, double operations, bool is_sum,
                 bool has_inner_sums, double results = 1) {
-    if (with_parent_inames(kernel_, {spread}).size() != 1 ||
+    NameSet parents = with_parent_inames(kernel_, {spread});
+    parents.erase(spread);
+    if (std::any_of(parents.begin(), parents.end(),
+                    [&](const auto& each) { return row_inames_.count(each) == 0; }) ||
         tag_of(kernel_, spread).kind != AxisKind::sequential || serial_.count(spread) != 0) {
       return false;
     }
@@ -286,6 +290,7 @@ class RowReader {
     serial_steps_[spread] = std::max(serial_steps_[spread], serial);
     if (place_of(spread) == nowhere) {
       problem_.nests.push_back({sliced_loop(kernel_, parameters_, spread), is_sum});
+      problem_.nests.back().is_ragged = is_ragged(spread);
     }
     RowNest& nest = problem_.nests[place_of(spread)];
     nest.operations += operations * serial;
@@ -293,6 +298,17 @@ class RowReader {
     nest.is_sum = nest.is_sum || is_sum;
     nest.has_inner_sums = nest.has_inner_sums || has_inner_sums;
     return true;
+  }
+  /// Whether the bounds of the loop depend on the row, as those of a triangle do.
+  [[nodiscard]] bool is_ragged(const std::string& iname) const {
+    const Domain* home = find_home_domain(kernel_, iname);
+    const auto mentions_row = [&](const Constraint& each) {
+      return each.expr.coefficient(iname) != 0 &&
+             std::any_of(row_inames_.begin(), row_inames_.end(),
+                         [&](const auto& row) { return each.expr.coefficient(row) != 0; });
+    };
+    return home != nullptr && std::any_of(home->constraints.constraints().begin(),
+                                          home->constraints.constraints().end(), mentions_row);
   }
   [[nodiscard]] std::size_t place_of(const std::string& iname) const {
     for (std::size_t i = 0; i < problem_.nests.size(); ++i) {
@@ -496,6 +512,7 @@ class RowReader {
 constexpr double cache_bytes = 40e6;  // of the second level
 constexpr double registers_of_thread = 32;
 constexpr double seconds_of_launch = 2.5e-6;
+constexpr double share_of_triangle = 0.5;  // of the elements of its box
 
 class RowCost {
  public:
@@ -568,8 +585,9 @@ class RowCost {
     std::set<std::string> seen;
     for (std::size_t n = 0; n < problem_.nests.size(); ++n) {
       const RowNest& nest = problem_.nests[n];
-      const double trips =
-          static_cast<double>(ceil_divide(nest.loop.length, choice.threads * choice.items));
+      const double share = nest.is_ragged ? share_of_triangle : 1;
+      const double trips = std::ceil(share * static_cast<double>(nest.loop.length) /
+                                     static_cast<double>(choice.threads * choice.items));
       const double block_trips =
           choice.shared_steps != 0 ? static_cast<double>(choice.shared_steps) : trips;
       // idle lanes of the last step take as long as the others
@@ -593,7 +611,9 @@ class RowCost {
         const double apart = each.is_along && choice.threads > 1
                                  ? 1
                                  : std::min(8.0, gpu::sector_bytes / each.element_bytes);
+        // what is kept is read beyond the end of its row, too
         const double bytes = std::max(1.0, apart / each.run) * each.element_bytes *
+                             (keep == Keep::nowhere ? share : 1) *
                              static_cast<double>(nest.loop.length) * rows * each.times;
         core_bytes += each.run > 1 ? apart * each.element_bytes * steps * each.times : 0;
         const bool is_in_cache =
@@ -709,7 +729,10 @@ class RowEnumerator {
     const bool are_constant = problem_.values.empty() ||
                               std::all_of(problem_.rows.begin(), problem_.rows.end(),
                                           [](const SlicedLoop& each) { return each.is_constant; });
-    if (constraints_.machine.is_cpu || problem_.nests.size() < 2 || !are_few || !are_constant) {
+    const bool is_ragged = std::any_of(problem_.nests.begin(), problem_.nests.end(),
+                                       [](const RowNest& each) { return each.is_ragged; });
+    if (constraints_.machine.is_cpu || problem_.nests.size() < 2 || !are_few || !are_constant ||
+        is_ragged) {
       return;
     }
     for (std::int64_t threads = 64; threads <= 512; threads *= 2) {
