@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/preprocess/fill_tables.h"
 #include "rtcg/loopy/preprocess/make_lane_loops.h"
@@ -17,8 +20,8 @@
 namespace rtcg::loopy {
 namespace {
 
-/// The form of several launches for each reduction over, and each scan along, an axis of the grid
-/// that can take it.
+/// The form of several launches for each reduction over an axis of the grid, and for each scan
+/// along one that can take it.
 Kernel spread_over_grids(Kernel kernel, const PreprocessOptions& options) {
   kernel = without_impossible_look_back(std::move(kernel), options.has_warp_shuffles);
   for (const std::string& iname : grid_inames_of_scans(kernel)) {
@@ -31,8 +34,13 @@ Kernel spread_over_grids(Kernel kernel, const PreprocessOptions& options) {
     const bool is_reduced = std::any_of(
         kernel.instructions.begin(), kernel.instructions.end(),
         [&](const Instruction& each) { return reduction_inames(each).count(iname) != 0; });
-    if (is_reduced) {  // where it refuses, realize_reductions says what is wrong
-      static_cast<void>(why_not([&] { return kernel = reduce_over_grid(kernel, iname); }));
+    if (!is_reduced) {
+      continue;
+    }
+    if (const auto why = why_not([&] { return kernel = reduce_over_grid(kernel, iname); })) {
+      throw Unsupported("loopy.realize_reductions.parallel_iname",
+                        fmt::format("blocks of '{}', tagged {}, cannot share a reduction: {}",
+                                    iname, to_string(tag_of(kernel, iname)), *why));
     }
   }
   return kernel;

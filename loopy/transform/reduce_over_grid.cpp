@@ -19,6 +19,7 @@
 #include "rtcg/loopy/transform/copy_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/iteration_order.h"
 #include "rtcg/loopy/transform/loop_end.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
@@ -189,6 +190,63 @@ std::optional<Refusal> find_torn_value(const Kernel& kernel, const Instruction& 
   return std::nullopt;
 }
 
+/// The loops around the statement run once in the launch of the parts, and again in that of the
+/// results: an iteration may not need what an earlier one gives.
+std::optional<Refusal> find_carried_value(const Kernel& kernel, const Instruction& instruction,
+                                          std::string_view iname, bool is_atomic) {
+  if (std::none_of(instruction.within_inames.begin(), instruction.within_inames.end(),
+                   [&](const auto& each) { return is_loop(kernel, each); })) {
+    return std::nullopt;
+  }
+  // first and second stage in the same loops, as two statements
+  NameGenerator names = make_name_generator(kernel);
+  Instruction first = instruction;
+  first.id = names.make(instruction.id + "_parts");
+  Instruction second = instruction;
+  second.depends_on.insert(first.id);
+  Kernel staged = kernel;
+  if (is_atomic) {
+    first.kind = Assignment{{get_if<Assignment>(instruction)->targets.front()}, 0, false};
+  } else {
+    Expr parts = 0;
+    second = map_expressions(std::move(second), [&](const Expr& expr) {
+      return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+        if (!is_over(part, iname)) {
+          return std::nullopt;
+        }
+        parts = parts + part;
+        return Expr(0);
+      });
+    });
+    Temporary kept;
+    kept.name = names.make(instruction.id + "_kept");
+    staged.temporaries.push_back(kept);
+    first.kind = Assignment{{Name{kept.name}}, parts, false};
+  }
+  const auto place = std::find_if(staged.instructions.begin(), staged.instructions.end(),
+                                  [&](const auto& each) { return each.id == instruction.id; });
+  *place = second;
+  staged.instructions.insert(place, first);
+  staged = as_loops(std::move(staged));
+  const std::optional<IterationOrder> before = iteration_order(staged);
+  if (!before) {
+    return std::nullopt;  // such loops cannot be nested afterwards either
+  }
+  IterationOrder after = *before;
+  for (const std::string& stage : {first.id, second.id}) {
+    for (LoopLevel& level : after.at(stage).levels) {
+      level.loop += is_loop(kernel, level.loop) ? " of " + stage : "";
+    }
+  }
+  if (const auto why = find_reversed_dependence(staged, *before, after)) {
+    return Refusal{"loopy.reduce_over_grid.carried_value",
+                   fmt::format("the loops around '{}' would run in each launch from their "
+                               "beginning: {}; let the threads of one block reduce",
+                               instruction.id, *why)};
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname,
                                     const ReduceOverGridOptions& options) {
   if (!is_iname(kernel, iname)) {
@@ -235,6 +293,9 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
       refusal = find_bounds_refusal(kernel, stored);
     }
     refusal = refusal ? refusal : find_torn_value(kernel, instruction);
+    refusal = refusal ? refusal
+                      : find_carried_value(kernel, instruction, iname,
+                                           options.how == GridReduction::atomic);
     if (refusal) {
       return refusal;
     }

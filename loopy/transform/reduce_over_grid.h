@@ -53,7 +53,8 @@ struct ReduceOverGridOptions {
 ///                       loopy.reduce_over_grid.no_reduction, loopy.reduce_over_grid.nested,
 ///                       loopy.reduce_over_grid.bounds, loopy.reduce_over_grid.no_atomic,
 ///                       loopy.reduce_over_grid.threads,
-///                       loopy.reduce_over_grid.value_of_an_iteration
+///                       loopy.reduce_over_grid.value_of_an_iteration,
+///                       loopy.reduce_over_grid.carried_value
 [[nodiscard]] Kernel reduce_over_grid(Kernel kernel, std::string_view iname,
                                       const ReduceOverGridOptions& options = {});
 

@@ -349,6 +349,40 @@ TEST(GridReductions, RefuseToTearValuesFromTheirIteration) {
   EXPECT_ERROR("loopy.realize_reductions.parallel_iname", generate(kernel, Target::cuda));
 }
 
+// The loop around the sum would run once for the parts and again for the results.
+TEST(GridReductions, RefuseLoopsThatHandValuesOn) {
+  const char* const domains = "{[t, r]: 0 <= t < n and 0 <= r < 64} {[y]: 0 <= y < 4}";
+  const auto plain = [&](const char* statements) {
+    KernelOptions options = with_arguments("a: f64[64, n]; x: f64[n + 1]; y0: f64[4]; n: i32");
+    options.default_type = cgen::f64;
+    options.sequential_dependencies = true;
+    return make_kernel(domains, statements, options);
+  };
+  const auto with_grid = [&](const char* statements) {
+    return split_iname(plain(statements), "r", 16, tags("g.0", "l.0"));
+  };
+  const char* const code = "loopy.reduce_over_grid.carried_value";
+  for (const char* statements :
+       {"x[t + 1] = sum(r, a[r, t]*x[t])  {inames=t}",
+        "for t\n  y0[1] = sum(r, a[r, t]*x[0])\n  x[0] = y0[1]\nend",
+        "for t\n  y0[2] = sum(r, a[r, t]*y0[3])\n  ... gbarrier\n  y0[y] = 2*y0[2] + t\nend"}) {
+    SCOPED_TRACE(statements);
+    EXPECT_ERROR(code, reduce_over_grid(with_grid(statements), "r_outer"));
+    EXPECT_ERROR("loopy.realize_reductions.parallel_iname",
+                 generate(with_grid(statements), Target::cuda));
+  }
+  // the start of the sum is a launch before those of all iterations
+  EXPECT_ERROR(code, reduce_over_grid(with_grid("y0[2] = sum(r, a[r, t])  {inames=t}"), "r_outer",
+                                      by_atomics()));
+  // each iteration has an element of its own, or is only added to
+  for (const char* statements :
+       {"x[t + 1] = 0.5*x[t] + sum(r, a[r, t])  {inames=t}", "x[t] = x[t] + sum(r, a[r, t])",
+        "for t\n  x[t] = sum(r, a[r, t])\n  y0[1] = y0[1] + x[t]\nend"}) {
+    SCOPED_TRACE(statements);
+    expect_same_everywhere(with_grid(statements), plain(statements), {{"n", 5}});
+  }
+}
+
 TEST(GridReductions, RefuseWhatTheyCannotDo) {
   const Kernel sum = sum_of("f32");
   const Kernel tagged = sliced(sum);
