@@ -197,7 +197,7 @@ class Realizer {
     std::vector<Expr> inner;  ///< those after it
     [[nodiscard]] std::vector<Expr> at(const Expr& index) const;
   };
-  /// Threads that are neighbours are so in shared memory, where they meet in no bank.
+  /// Parts of neighbouring threads are neighbours in shared memory, so they lie in different banks.
   ///
   /// @param iname   along whose threads there are `length` parts
   SharedParts add_parts(const ReductionOperation& operation, const Accumulated& own,

@@ -196,7 +196,7 @@ class SearchRun {
   [[nodiscard]] bool is_first_given_up() const {
     return runner_.seconds() >= options_.budget_seconds + patience_for_first_seconds;
   }
-  /// Whether the budget is over and something works, or none of what was tried for a while.
+  /// Whether the budget is over, and there is a result or the time to wait for one is over as well.
   bool is_at_end() {
     return is_over() && (is_cancelled_ || best_of_timed() > 0 || is_first_given_up());
   }

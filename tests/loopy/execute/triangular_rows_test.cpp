@@ -21,7 +21,7 @@ Kernel rows(const std::string& domains, const std::string& statements) {
                       .assumptions = "n >= 1"});
 }
 
-/// Several slicings of a chain, the first of which spreads the row over threads.
+/// Runs several slicings of a chain. The model's first one spreads the row over threads.
 void expect_rows(const Kernel& kernel) {
   SlicingConstraints constraints = of_h100();
   constraints.parameters = {{"n", 45}};
