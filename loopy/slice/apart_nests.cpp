@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/transform/copy_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
 
@@ -98,7 +99,7 @@ class NestSeparator {
     NameSet written;
     for (const std::vector<std::size_t>& nest : NestFinder(expanded_).nests()) {
       const NameSet used = used_by(nest);
-      if (have_common(used, taken) && separate(nest, with_dependent(used, taken))) {
+      if (have_common(used, taken) && separate(nest, with_dependent(nest, used, taken))) {
         result_.is_any_independent =
             result_.is_any_independent || !have_common(read_by(nest), written);
       }
@@ -131,18 +132,32 @@ class NestSeparator {
     return read;
   }
 
-  /// Those that are taken, and those whose bounds depend on them.
-  [[nodiscard]] std::vector<std::string> with_dependent(const NameSet& used,
+  /// Those that are taken, and those whose bounds depend on them. Copies are tied to what all of
+  /// the statements use.
+  [[nodiscard]] std::vector<std::string> with_dependent(const std::vector<std::size_t>& nest,
+                                                        const NameSet& used,
                                                         const NameSet& taken) const {
+    const auto is_used_by_all = [&](const std::string& iname) {
+      return std::all_of(nest.begin(), nest.end(), [&](std::size_t each) {
+        return used_inames(expanded_.instructions[each]).count(iname) != 0;
+      });
+    };
     NameSet copied;
     std::copy_if(used.begin(), used.end(), std::inserter(copied, copied.end()),
                  [&](const std::string& each) { return taken.count(each) != 0; });
-    std::vector<std::string> result;
-    for (const std::string& each : all_inames(expanded_)) {
-      if (used.count(each) != 0 && have_common(with_parent_inames(expanded_, {each}), copied)) {
-        result.push_back(each);
+    const auto depends = [&](const std::string& each) {
+      return have_common(with_parent_inames(expanded_, {each}), copied) ||
+             (!is_used_by_all(each) && is_tied(expanded_, each, copied, used));
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const std::string& each : used) {
+        changed =
+            (copied.count(each) == 0 && depends(each) && copied.insert(each).second) || changed;
       }
     }
+    std::vector<std::string> result = all_inames(expanded_);
+    std::erase_if(result, [&](const auto& each) { return copied.count(each) == 0; });
     return result;
   }
 

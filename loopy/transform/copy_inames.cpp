@@ -1,6 +1,7 @@
 #include "rtcg/loopy/transform/copy_inames.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -60,6 +61,29 @@ Kernel with_copied_inames(Kernel kernel, const NewNames& names, const NameSet& u
     add_call_loops(kernel, iname, {copy});
   }
   return kernel;
+}
+
+bool is_tied(const Kernel& kernel, const std::string& iname, const NameSet& others,
+             const NameSet& used) {
+  const Domain* home = find_home_domain(kernel, iname);
+  const auto is_here = [&](const std::string& each) { return others.count(each) != 0; };
+  if (home == nullptr || std::none_of(home->inames.begin(), home->inames.end(), is_here)) {
+    return false;
+  }
+  std::vector<std::string> absent;
+  std::copy_if(
+      home->inames.begin(), home->inames.end(), std::back_inserter(absent),
+      [&](const auto& each) { return each != iname && !is_here(each) && used.count(each) == 0; });
+  const ConstraintSet set =
+      absent.empty() ? home->constraints : home->constraints.project_out(absent);
+  const auto ties = [&](const auto& each) {
+    const std::vector<Affine::Term>& terms = each.expr.terms();
+    return each.expr.coefficient(iname) != 0 &&
+           std::any_of(terms.begin(), terms.end(),
+                       [&](const auto& term) { return term.name != iname && is_here(term.name); });
+  };
+  return std::any_of(set.constraints().begin(), set.constraints().end(), ties) ||
+         std::any_of(set.congruences().begin(), set.congruences().end(), ties);
 }
 
 std::string copy_name(NameGenerator& names, const std::string& iname) {

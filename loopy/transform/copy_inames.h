@@ -16,6 +16,11 @@ namespace rtcg::loopy {
 /// bounds stays. Tags are not copied.
 [[nodiscard]] Kernel with_copied_inames(Kernel kernel, const NewNames& names, const NameSet& used);
 
+/// Whether a constraint of their domain ties the iname to one of `others`, for those who use the
+/// inames `used` only.
+[[nodiscard]] bool is_tied(const Kernel& kernel, const std::string& iname, const NameSet& others,
+                           const NameSet& used);
+
 /// `i_0`, or with another number where that is taken.
 [[nodiscard]] std::string copy_name(NameGenerator& names, const std::string& iname);
 

@@ -76,18 +76,22 @@ std::vector<std::string> statements_to_change(Kernel& kernel,
   return ids;
 }
 
-/// An iname whose bounds depend on one of `inames`, and that a changed statement keeps.
+/// An iname whose bounds depend on one of `inames`, and that a changed statement keeps. The copies
+/// are tied to inames that all changed statements use.
 std::optional<Refusal> find_dependent_iname(const Kernel& kernel,
                                             const std::vector<std::string>& inames,
                                             const std::vector<std::string>& ids) {
+  const NameSet used_by_each = used_by_all(kernel, ids);
   for (const std::string& id : ids) {
-    for (const std::string& kept : used_inames(*find_instruction(kernel, id))) {
+    const NameSet used = used_inames(*find_instruction(kernel, id));
+    for (const std::string& kept : used) {
       if (std::find(inames.begin(), inames.end(), kept) != inames.end()) {
         continue;
       }
       const NameSet outer = with_parent_inames(kernel, {kept});
       for (const std::string& iname : inames) {
-        if (outer.count(iname) != 0) {
+        if (outer.count(iname) != 0 ||
+            (used_by_each.count(kept) == 0 && is_tied(kernel, kept, {iname}, used))) {
           return Refusal{"loopy.duplicate_inames.bounds_depend",
                          fmt::format("the bounds of '{}' in statement '{}' depend on '{}': "
                                      "duplicate '{}', too",

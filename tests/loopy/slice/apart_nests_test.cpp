@@ -53,6 +53,15 @@ TEST(ApartNests, HaveLoopsOfTheirOwn) {
   ASSERT_TRUE(triangle);
   EXPECT_EQ(triangle->copies, (std::map<std::string, std::string>{{"i_c", "i"}}));
   EXPECT_TRUE(triangle->is_any_independent);
+  // rows of one triangle, of which each statement uses an iname of its own
+  const auto rows = detail::apart_nests(
+      make_kernel("{[i, j, k, l, e]: 0 <= j, k, l <= i and i < 64 and 0 <= e < 16}",
+                  "s[i, j] = sum(e, q[i, e]*p[j, e])\n<> total = sum(k, s[i, k])\n"
+                  "w[i, l] = s[i, l]/total",
+                  {.default_type = cgen::f32, .sequential_dependencies = true}));
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->copies, (std::map<std::string, std::string>{
+                              {"i_total", "i"}, {"k_total", "k"}, {"l_total", "l"}}));
 }
 
 TEST(ApartNests, AreLeftTogetherWhereTheyBelongTogether) {
@@ -65,10 +74,10 @@ TEST(ApartNests, AreLeftTogetherWhereTheyBelongTogether) {
     EXPECT_EQ(steps_of(statements), "") << statements;
   }
   // bounds that a statement computes
-  EXPECT_FALSE(detail::apart_nests(make_kernel(
-      "{[r, v]: 0 <= r, v < 8}\n{[k]: first <= k < last}",
-      "<> first = start[r]\n<> last = start[r + 1]\ny[r, v] = sum(k, a[k, v])",
-      {.arguments = "start: i32[9]; a: f32[64, 8]; y: f32[8, 8]"})));
+  EXPECT_FALSE(detail::apart_nests(
+      make_kernel("{[r, v]: 0 <= r, v < 8}\n{[k]: first <= k < last}",
+                  "<> first = start[r]\n<> last = start[r + 1]\ny[r, v] = sum(k, a[k, v])",
+                  {.arguments = "start: i32[9]; a: f32[64, 8]; y: f32[8, 8]"})));
   EXPECT_FALSE(detail::apart_nests(
       tag_inames(square("s[j] = sum(i, a[i, j])\nq[i] = sum(j, a[i, j])"), "i:g.0")));
 }

@@ -122,6 +122,22 @@ TEST(DuplicateInames, RefusesToPartInamesThatDepend) {
   EXPECT_EQ(why_not([&] { return duplicate_inames(apart, {"i"}); }),
             "the bounds of 'j' in statement 'set_a' depend on 'i': duplicate 'j', too");
   expect_same_results(apart, duplicate_inames(apart, {"i", "j"}), {{"n", 4}});
+  // the same in one domain: what ties 'j' to a copy of 'i' has no place where 'l' is used without
+  // it
+  for (const char* domain : {"{[i, j, l]: 0 <= j, l <= i and i < n}",
+                             "{[i, j, l, m]: 0 <= j, l <= m and m <= i and i < n}",
+                             "{[i, j, l]: 0 <= i, j, l < n and (i + j) mod 2 = 0}"}) {
+    SCOPED_TRACE(domain);
+    const Kernel one = make_kernel(domain,
+                                   "c[i] = 1.0 {id=c}\na[i, j] = 1.0 {id=a}\n"
+                                   "b[i, l] = 2.0 {id=b}",
+                                   {.arguments = "a, b: f32[n, n]; c: f32[n]"});
+    EXPECT_ERROR("loopy.duplicate_inames.bounds_depend",
+                 duplicate_inames(one, {"i"}, {.within = "id:a or id:b"}));
+    expect_same_results(one, duplicate_inames(one, {"i"}, {.within = "id:a"}), {{"n", 4}});
+    expect_same_results(one, duplicate_inames(one, {"i", "j", "l"}, {.within = "id:a or id:b"}),
+                        {{"n", 4}});
+  }
 }
 
 TEST(MakeReductionInamesUnique, RenamesWhatIsShared) {
