@@ -11,8 +11,8 @@
 namespace rtcg::loopy {
 
 /// How long after the budget a search waits for its first result: for arrays, a compile, a launch
-/// and its judge. Short budgets give a result, too.
-inline constexpr double patience_for_first_seconds = 30;
+/// and its judge. Short budgets give a result, too, and a compiler that hangs ends the search.
+inline constexpr double patience_for_first_seconds = 10;
 
 /// Compiles ahead, checks, times, and settles which candidate is the fastest.
 ///
