@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
@@ -39,6 +40,21 @@ std::vector<std::string> loops_within(const Kernel& kernel, const std::string& i
     }
   }
   return within;
+}
+
+/// The inames of its domain that no statement uses with the iname: its loops cannot test them.
+std::vector<std::string> strangers(const Kernel& kernel, const std::string& iname) {
+  NameSet known;
+  const Kernel expanded = expand_subst(kernel);
+  for (const Instruction& each : expanded.instructions) {
+    NameSet used = used_inames(each);
+    if (used.count(iname) != 0) {
+      known.merge(used);
+    }
+  }
+  std::vector<std::string> result = find_home_domain(kernel, iname)->inames;
+  std::erase_if(result, [&](const std::string& each) { return known.count(each) != 0; });
+  return result;
 }
 
 std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& iname,
@@ -87,7 +103,8 @@ Kernel loosen_bounds(Kernel kernel, std::string_view iname, const std::vector<st
     return home->constraints.mentions(each);
   });
   if (depends) {
-    Domain inner{loops_within(kernel, loop), home->constraints};
+    Domain inner{loops_within(kernel, loop),
+                 home->constraints.project_out(strangers(kernel, loop))};
     Domain around{home->inames, {}};
     std::erase(around.inames, loop);
     for (const std::string& each : inner.inames) {

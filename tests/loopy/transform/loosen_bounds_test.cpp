@@ -43,6 +43,22 @@ TEST(LoosenBounds, TakesADomainApart) {
   expect_equal(results_of(loose, {}), results_of(whole, {}), whole);
 }
 
+// 'l' is of another statement: the loops of the sum are not within it.
+TEST(LoosenBounds, LeavesInamesOfOtherStatementsAlone) {
+  const Kernel whole = split_iname(
+      split_iname(
+          split_iname(make_kernel("{[i, j, l]: 0 <= j, l <= i and i < 20}",
+                                  "t[i] = sum(j, a[i, j])\nw[i, l] = a[i, l]/t[i]",
+                                  {.default_type = cgen::f64, .sequential_dependencies = true}),
+                      "i", 4),
+          "j", 8),
+      "l", 8);
+  const Kernel loose = loosen_bounds(whole, "j_outer", {"i_inner"});
+  EXPECT_EQ(with_parent_inames(loose, {"j_inner"}),
+            (NameSet{"i_inner", "i_outer", "j_inner", "j_outer"}));
+  expect_equal(results_of(loose, {}), results_of(whole, {}), whole);
+}
+
 TEST(LoosenBounds, LeavesBoundsThatMentionNothingOfIt) {
   const Kernel kernel = lower_product();
   EXPECT_EQ(loosen_bounds(kernel, "ko", {"j"}).domains.size(), kernel.domains.size());
