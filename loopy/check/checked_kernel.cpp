@@ -6,6 +6,7 @@
 #include "rtcg/loopy/check/check_order.h"
 #include "rtcg/loopy/check/check_races.h"
 #include "rtcg/loopy/check/check_same_memory.h"
+#include "rtcg/loopy/check/check_set_before_read.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 
@@ -20,6 +21,7 @@ Kernel checked_kernel(const Kernel& kernel) {
   check_races(placed);
   check_same_memory(placed);
   check_order(placed);
+  check_set_before_read(placed);
   return typed;
 }
 
