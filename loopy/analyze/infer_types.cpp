@@ -91,6 +91,9 @@ class TypeInference {
   void require_all_typed() const;
   void require_assignable() const;
   void store();
+  void state_kinds_in_reductions();
+  [[nodiscard]] bool is_of_f32(const Instruction& statement) const;
+  [[nodiscard]] Expr with_kinds_in_reductions(const Expr& expr) const;
 
   [[nodiscard]] LooseType type_of_name(const std::string& name) const;
   [[nodiscard]] bool is_open(const std::string& name) const { return open_.count(name) != 0; }
@@ -382,6 +385,69 @@ void TypeInference::store() {
   }
 }
 
+/// The real constants among the values of an expression as f32.
+Expr in_f32(const Expr& expr) {
+  return match(
+      expr,
+      [](const Real& e) {
+        return e.stated_kind ? Expr(e) : Expr(Real{e.value, cgen::ScalarKind::f32});
+      },
+      [](const Conditional& e) {
+        return Expr(Conditional{e.condition, in_f32(e.then_value), in_f32(e.else_value)});
+      },
+      [](const Comparison& e) { return Expr(e); }, [](const Logical& e) { return Expr(e); },
+      [](const Not& e) { return Expr(e); }, [](const Cast& e) { return Expr(e); },
+      [](const Access& e) { return Expr(e); }, [](const LinearAccess& e) { return Expr(e); },
+      [&](const auto&) { return map_children(expr, in_f32); });
+}
+
+/// Constants take the type of their surroundings, but what a reduction adds up has none: it would
+/// be f64 in a statement that has only f32 otherwise.
+void TypeInference::state_kinds_in_reductions() {
+  for (Instruction& instruction : kernel_.instructions) {
+    if (is_of_f32(instruction)) {
+      Assignment assignment = *get_if<Assignment>(instruction);
+      assignment.value = with_kinds_in_reductions(assignment.value);
+      instruction.kind = std::move(assignment);
+    }
+  }
+}
+
+/// Whether it has a reduction, writes f32 or shorter numbers, and reads none in f64.
+bool TypeInference::is_of_f32(const Instruction& statement) const {
+  const Assignment* assignment = get_if<Assignment>(statement);
+  if (assignment == nullptr || reduction_inames(assignment->value).empty()) {
+    return false;
+  }
+  const auto kind_of = [&](const std::string& name) {
+    return cgen::scalar_kind(number_type(type_of_name(name).type));
+  };
+  const auto is_f64 = [&](const std::string& name) {
+    return kind_of(name) == cgen::ScalarKind::f64;
+  };
+  const auto target = kind_of(target_name(assignment->targets.front()));
+  const NameSet arrays = accessed_arrays(assignment->value);
+  const NameSet scalars = free_names(assignment->value);
+  return target && cgen::is_floating(*target) && *target != cgen::ScalarKind::f64 &&
+         std::none_of(arrays.begin(), arrays.end(), is_f64) &&
+         std::none_of(scalars.begin(), scalars.end(), is_f64);
+}
+
+Expr TypeInference::with_kinds_in_reductions(const Expr& expr) const {
+  const Expr inner =
+      map_children(expr, [&](const Expr& child) { return with_kinds_in_reductions(child); });
+  const Reduction* reduction = get_if<Reduction>(inner);
+  if (reduction == nullptr) {
+    return inner;
+  }
+  Reduction result = *reduction;
+  for (Expr& operand : result.operands) {
+    const LooseType type = loose_types_of_targets(kernel_, lookup_, operand).front();
+    operand = type.firmness == Firmness::real_constant ? in_f32(operand) : operand;
+  }
+  return result;
+}
+
 Kernel TypeInference::run() {
   collect_writers();
   type_sizes_and_indices();
@@ -391,6 +457,7 @@ Kernel TypeInference::run() {
   require_all_typed();
   require_assignable();
   store();
+  state_kinds_in_reductions();
   return std::move(kernel_);
 }
 

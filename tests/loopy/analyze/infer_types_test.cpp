@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/ast/describe.h"
+#include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "tests/loopy/analyze/typed_kernel.h"
 #include "tests/support/expect_error.h"
 
@@ -101,6 +103,26 @@ TEST(InferTypes, RefusesRealAndComplexWriters) {
                infer_types(loop({array("a", cgen::f32), z, array("out", Type{})}, statements)));
   EXPECT_ERROR("loopy.infer_types.conflict",
                infer_types(loop({array("a", cgen::f32), z, array("out", cgen::f32)}, statements)));
+}
+
+// what a reduction adds up has no surroundings whose type its constants could take
+TEST(InferTypes, GivesConstantsInReductionsTheTypeOfTheStatement) {
+  const auto value = [](const char* text, const char* arguments) {
+    const Kernel kernel =
+        infer_types(make_kernel("{[i, j]: 0 <= i, j < 8}", text, {.arguments = arguments}));
+    return to_string(get_if<Assignment>(kernel.instructions.front())->value);
+  };
+  const char* f32 = "a, b: f32[8]";
+  EXPECT_EQ(value("b[i] = sum(j, 1.0 if a[j] > 0.5 else 0.0)", f32),
+            "sum(j, if(a[j] > 0.5, 1.0f, 0.0f))");
+  EXPECT_EQ(value("b[i] = 2*a[i]*sum(j, 0.25*j) + 0.5", f32), "2*a[i]*sum(j, 0.25f*j) + 0.5");
+  EXPECT_EQ(value("b[i] = sum(j, 0.5*a[j])", f32), "sum(j, 0.5*a[j])");
+  EXPECT_EQ(value("b[i] = sum(j, 0.5d if a[j] > 0.5 else 0.0)", f32),
+            "sum(j, if(a[j] > 0.5, 0.5d, 0.0))");
+  EXPECT_EQ(value("b[i] = sum(j, 1.0 if a[j] > 0.5 else 0.0)", "a: f64[8]; b: f32[8]"),
+            "sum(j, if(a[j] > 0.5, 1.0, 0.0))");
+  EXPECT_EQ(value("b[i] = sum(j, 1.0 if a[j] > 0.5 else 0.0)", "a: f32[8]; b: i32[8]"),
+            "sum(j, if(a[j] > 0.5, 1.0, 0.0))");
 }
 
 TEST(InferTypes, KeepsStatedTypes) {
