@@ -10,6 +10,8 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/apart_nests.h"
 #include "rtcg/loopy/slice/choice_places.h"
 #include "rtcg/loopy/slice/hinted_source.h"
@@ -130,7 +132,9 @@ class Enumerator final : public TileEnumerator {
     std::vector<std::uint8_t> result = {0};
     for (std::size_t i = first_whole_loop; i < loop_count; ++i) {
       const std::int64_t length = problem_.loops[i].length;
-      const std::int64_t most = constraints_.machine.is_cpu ? 8 : problem_.loops[i].is_inner ? 64 : 16;
+      const std::int64_t most = constraints_.machine.is_cpu  ? 8
+                                : problem_.loops[i].is_inner ? 64
+                                                             : 16;
       if (!problem_.has(i) || length > most || !problem_.loops[i].is_constant) {
         continue;
       }
@@ -606,6 +610,13 @@ detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& c
 
 }  // namespace
 
+namespace {
+/// Throws what keeps a kernel from having a text.
+void refuse_without_text(const Kernel& kernel) {
+  static_cast<void>(generate(checked_kernel(kernel), Target::cuda, {.recipe_comment = false}));
+}
+}  // namespace
+
 SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints) {
   check_hints(kernel, constraints);
   std::future<SourcePtr> rewritten = std::async(std::launch::async, [&] {
@@ -627,6 +638,10 @@ SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& con
     return;
   }
   source_ = merged(std::move(source_), rewritten.get());
+  if (count() <= 1) {
+    // a kernel whose loops cannot be nested has none, or itself: the reason is the answer
+    refuse_without_text(count() == 0 ? kernel : apply(kernel, at(0).slicing));
+  }
 }
 
 std::optional<std::size_t> detail::SlicingSource::find_words(const std::string& words) const {

@@ -568,9 +568,9 @@ void throw_nothing_works(const SearchSummary& summary, std::size_t tried,
       !summary.ended_while.empty()
           ? fmt::format("the search ended after {:.1f} s, {}: give it more time, or smaller sizes",
                         summary.seconds, summary.ended_while)
-          : fmt::format(
-                "all {} candidates fail: {}", tried,
-                tried == 0 ? "constraints and budget leave none to be tried" : first_refusal));
+      : tried == 0 ? std::string("constraints and budget leave none to be tried")
+      : tried == 1 ? fmt::format("the only candidate fails: {}", first_refusal)
+                   : fmt::format("all {} candidates fail: {}", tried, first_refusal));
 }
 
 const TunedCandidate& SearchResult::best() const {

@@ -385,6 +385,18 @@ file(WRITE ${WORK}/without_sizes.loopy "${without_sizes}")
 expect(1 "loopy.slicings.missing_parameter" slicings ${WORK}/without_sizes.loopy)
 expect(1 "constraints and budget leave none.*loopy.tune.nothing_works" tune ${kernels}/matmul.loopy
   --set n=32 -d host --min-blocks 9999999)
+file(WRITE ${WORK}/circle.loopy "domains {[i, j]: 0 <= i, j < n}
+type f32
+sizes n=8
+statements
+  a[i] = x[i]
+  s[0] = sum(j, a[j])
+  b[i] = s[0]*a[i]
+")
+expect(1 "circle.loopy: the order of statements goes in a circle.*loopy.schedule.unschedulable"
+  tune ${WORK}/circle.loopy -d host --budget 1 --wisdom wisdom.jsonl)
+expect(1 "circle.loopy: the order of statements goes in a circle.*loopy.schedule.unschedulable"
+  slicings ${WORK}/circle.loopy)
 expect(2 "'-1' is not a number from 0 on" slicings ${kernels}/matmul.loopy --set n=64 --list -1)
 
 # The kernel file of docs/kernel_files.md and what the page says that this becomes.
