@@ -9,7 +9,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
@@ -25,9 +27,12 @@
 namespace rtcg::loopy {
 namespace {
 
-constexpr std::string_view section_names =
-    "kernel, domains, arguments, type, assume, functions, fix, sizes, small, order, statements, "
-    "transform, callee";
+const std::vector<std::string>& section_names() {
+  static const std::vector<std::string> names = {
+      "kernel", "domains", "arguments", "type",       "assume",    "functions", "fix",
+      "sizes",  "small",   "order",     "statements", "transform", "callee"};
+  return names;
+}
 
 /// `axpy.loopy:7`, or `line 7 of the kernel file`.
 std::string place(const std::string& path, int line) {
@@ -116,7 +121,7 @@ std::vector<Section> split_sections(const std::string& text, const std::string& 
     } else if (is_indented && sections.empty()) {
       fail("loopy.parse_kernel_file.no_section", place(path, number),
            fmt::format("'{}' belongs to no section: begin with one of {} in the first column",
-                       content, section_names));
+                       content, fmt::join(section_names(), ", ")));
     } else if (is_indented) {
       sections.back().add_line(line);
     } else {
@@ -157,7 +162,28 @@ std::map<std::string, std::int64_t> parse_values(const Section& section) {
   return values;
 }
 
-void read_section(const Section& section, KernelFile& file) {
+/// A line in the first column that is no section: misspelt, or text of the section before it.
+[[noreturn]] void refuse_section(const Section& section, const Section* before) {
+  const std::string text = section.text();
+  const bool is_name =
+      is_identifier(section.name.substr(0, section.name.find_last_not_of(':') + 1));
+  const std::vector<std::string> close = is_name && !text.starts_with('=')
+                                             ? close_names(section.name, section_names())
+                                             : std::vector<std::string>();
+  fail("loopy.parse_kernel_file.unknown_section", section.place,
+       !close.empty() ? fmt::format("there is no section '{}'; close names are '{}'", section.name,
+                                    fmt::join(close, "', '"))
+       : before != nullptr
+           ? fmt::format("'{}{}{}' begins in the first column, where only sections begin: indent "
+                         "it if it belongs to '{}'; the sections are {}",
+                         section.name, text.empty() ? "" : " ", text.substr(0, text.find('\n')),
+                         before->name, fmt::join(section_names(), ", "))
+           : fmt::format("there is no section '{}': there are {}", section.name,
+                         fmt::join(section_names(), ", ")));
+}
+
+/// @param before  the section above it; null if it is the first one
+void read_section(const Section& section, const Section* before, KernelFile& file) {
   const std::string text = section.text();
   const std::string& name = section.name;
   const auto refuse = [&](const std::string& what) {
@@ -197,8 +223,7 @@ void read_section(const Section& section, KernelFile& file) {
   } else if (name == "transform") {
     file.recipe = text;
   } else {
-    fail("loopy.parse_kernel_file.unknown_section", section.place,
-         fmt::format("there is no section '{}': there are {}", name, section_names));
+    refuse_section(section, before);
   }
 }
 
@@ -254,12 +279,14 @@ namespace {
 KernelFile file_of(const std::vector<Section>& sections, const std::string& path, int first_line) {
   KernelFile file;
   file.path = path;
+  const Section* before = nullptr;
   for (const Section& section : sections) {
     if (!file.lines.emplace(section.name, section.first_line).second) {
       fail("loopy.parse_kernel_file.duplicate_section", section.place,
            fmt::format("a second section '{}'", section.name));
     }
-    read_section(section, file);
+    read_section(section, before, file);
+    before = &section;
   }
   for (const char* needed : {"domains", "statements"}) {
     if (file.lines.count(needed) == 0) {
@@ -288,6 +315,10 @@ void check_are_parameters(const KernelFile& file, const Kernel& kernel, std::str
 KernelFile parse_kernel_file(std::string_view text, const std::string& path) {
   // `callee f` begins another kernel, called f
   std::vector<std::vector<Section>> kernels(1);
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // editors of Windows write it
+  if (text.starts_with(byte_order_mark)) {
+    text.remove_prefix(byte_order_mark.size());
+  }
   for (Section& section : split_sections(std::string(text), path)) {
     if (section.name == "callee") {
       kernels.emplace_back();

@@ -67,6 +67,43 @@ TEST(KernelFiles, RefuseWhatTheyCannotRead) {
   EXPECT_ERROR("loopy.read_kernel_file.unreadable", read_kernel_file("no/such.loopy"));
 }
 
+TEST(KernelFiles, SayWhatALineInTheFirstColumnMayBe) {
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      static_cast<void>(parse_kernel_file(text));
+    } catch (const InvalidInput& error) {
+      return error.message();
+    }
+    return "";
+  };
+  const std::string domain = "domains {[i]: 0 <= i < n}\n";
+  EXPECT_EQ(message(domain + "statements\na[i] = b[i]\n"),
+            "line 3 of the kernel file: 'a[i] = b[i]' begins in the first column, where only "
+            "sections begin: indent it if it belongs to 'statements'; the sections are kernel, "
+            "domains, arguments, type, assume, functions, fix, sizes, small, order, statements, "
+            "transform, callee");
+  EXPECT_NE(message(domain + "statements\n  a[i] = 1\nsize[i] = 2").find("indent it"),
+            std::string::npos);
+  for (const char* name : {"statement", "statements:", "Statements"}) {
+    EXPECT_EQ(message(domain + name + "\n  a[i] = 1"),
+              std::string("line 2 of the kernel file: there is no section '") + name +
+                  "'; close names are 'statements'");
+  }
+}
+
+TEST(KernelFiles, MayComeFromWindows) {
+  const std::string text =
+      "domains {[i]: 0 <= i < n}\ntype f32\nstatements\n\ta[i] = b[i]  # one\n"
+      "\t# two\n\ntransform\n  split_iname(i, 16,\n    inner_tag=l.0)\n";
+  std::string windows = "\xEF\xBB\xBF";
+  for (const char c : text) {
+    windows += c == '\n' ? "\r\n" : std::string(1, c);
+  }
+  const KernelFile file = parse_kernel_file(windows);
+  EXPECT_EQ(to_string(transformed_kernel(file, described_kernel(file))),
+            to_string(kernel_from_text(text)));
+}
+
 TEST(KernelFiles, MayHaveTextBehindTheNameOfASection) {
   const KernelFile file = parse_kernel_file(
       "domains {[i]: 0 <= i < n}  # all points\n"
@@ -99,7 +136,7 @@ TEST(KernelFiles, SayWhereTheirErrorsAre) {
   const std::string rest = "statements\n  # a comment\n\n  a[i] = 1\n";
   EXPECT_EQ(complaint_about(start + rest), "none");
   EXPECT_EQ(complaint_about("kernel k\ndomain\n").substr(0, 42),
-            "k.loopy:2: there is no section 'domain': t");
+            "k.loopy:2: there is no section 'domain'; c");
   EXPECT_EQ(complaint_about("domains\n\n\n  {[i: 0 <= i < n}\n" + rest).substr(0, 11),
             "k.loopy:4: ");
   EXPECT_EQ(complaint_about(start + "arguments\n  a: real[n]\n" + rest).substr(0, 11),
