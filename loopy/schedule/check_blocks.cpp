@@ -17,12 +17,14 @@ namespace {
                                              const std::string& example) {
   throw InvalidInput(
       "loopy.insert_barriers.needs_global_barrier",
-      fmt::format("blocks share '{}': '{}' {} what '{}' {} in another block, and blocks cannot "
-                  "wait for each other; put '... gbarrier' between the two, which makes two "
-                  "launches, or keep the elements of one block to itself{}",
-                  first.variable, kernel.instructions[second.statement].id,
-                  second.is_write ? "writes" : "reads", kernel.instructions[first.statement].id,
-                  first.is_write ? "writes" : "reads", example));
+      fmt::format(
+          "blocks share '{0}': '{1}' {2} what '{3}' {4} in another block, and blocks cannot "
+          "wait for each other; put '... gbarrier' between the two, which makes two "
+          "launches (in a slicing: 'launch before' an iname of '{1}'), or keep the elements "
+          "of one block to itself{5}",
+          first.variable, kernel.instructions[second.statement].id,
+          second.is_write ? "writes" : "reads", kernel.instructions[first.statement].id,
+          first.is_write ? "writes" : "reads", example));
 }
 
 /// All accesses of one launch to one array against each other: blocks run at their own pace, so

@@ -169,6 +169,20 @@ TEST(InsertBarriers, KnowsThatEachBlockFillsItsOwnSharedMemory) {
                                      {.arguments = "g: f64[32]", .default_type = cgen::f64})));
 }
 
+TEST(InsertBarriers, SaysHowDescriptionsAndSlicingsEndALaunch) {
+  try {
+    static_cast<void>(schedule_of(
+        kernel_of("{[i, j]: 0 <= i, j < 8}", "<> s[i] = a[i] {id=put}\nb[j] = s[7 - j] {id=get}",
+                  "set_temporary_address_space(s, global)\ntag_inames(i:g.0, j:g.0)")));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(error.message().find("put '... gbarrier' between the two, which makes two launches "
+                                   "(in a slicing: 'launch before' an iname of 'get')"),
+              std::string::npos)
+        << error.message();
+  }
+}
+
 TEST(InsertBarriers, LooksAtTheAxesOfEachLaunchAlone) {
   // the first launch has one thread, whatever the second one has
   const Kernel kernel = kernel_of("{[k, i]: 0 <= k < 4 and 0 <= i < 8}",
