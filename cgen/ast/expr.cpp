@@ -69,4 +69,14 @@ Expr literal(double number, const Type& type, SourceOrigin where) {
   return Expr(IntLiteral{static_cast<std::uint64_t>(magnitude), number < 0, type}, where);
 }
 
+Expr integer_literal(std::uint64_t magnitude, bool is_negative, const Type& type,
+                     SourceOrigin where) {
+  const std::optional<ScalarKind> kind = scalar_kind(type);
+  if (kind && *kind != ScalarKind::bool_ && !is_floating(*kind)) {
+    return Expr(IntLiteral{magnitude, is_negative, type}, where);
+  }
+  const auto number = static_cast<double>(magnitude);
+  return literal(is_negative ? -number : number, type, where);
+}
+
 }  // namespace rtcg::cgen

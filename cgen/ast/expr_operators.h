@@ -1,6 +1,9 @@
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -198,6 +201,19 @@ inline Expr operator!(Operand e) {
 /// is rounded to a floating-point type and cut off for an integer one.
 [[nodiscard]] Expr literal(double number, const Type& type,
                            SourceOrigin where = SourceOrigin::current());
+/// An integer keeps all of its digits where `type` is one, too.
+[[nodiscard]] Expr integer_literal(std::uint64_t magnitude, bool is_negative, const Type& type,
+                                   SourceOrigin where);
+template <std::integral Integer>
+[[nodiscard]] Expr literal(Integer number, const Type& type,
+                           SourceOrigin where = SourceOrigin::current()) {
+  const auto bits = static_cast<std::uint64_t>(number);
+  if constexpr (std::is_signed_v<Integer>) {
+    return integer_literal(number < 0 ? 0 - bits : bits, number < 0, type, where);
+  } else {
+    return integer_literal(bits, false, type, where);
+  }
+}
 /// `this`, a pointer to `object`, which may stay unknown.
 [[nodiscard]] inline Expr this_(const Type& object = {},
                                 SourceOrigin where = SourceOrigin::current()) {

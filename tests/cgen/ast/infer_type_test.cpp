@@ -1,5 +1,8 @@
 #include "rtcg/cgen/ast/infer_type.h"
 
+#include <cstdint>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/ast/compare.h"
@@ -198,6 +201,11 @@ TEST(InferType, TakesLiteralsFromCxx) {
   EXPECT_TRUE(get_if<IntLiteral>(Expr(-7))->is_negative);
   EXPECT_TRUE(literal(2, f32) == Expr(2.0F));
   EXPECT_TRUE(literal(2, i64) == Expr(2LL));
+  EXPECT_TRUE(literal(-2, f64) == Expr(-2.0));
+  EXPECT_TRUE(literal(~std::uint64_t{0}, u64) == Expr(IntLiteral{~std::uint64_t{0}, false, u64}));
+  EXPECT_TRUE(literal(std::int64_t{9007199254740993}, i64) == Expr(9007199254740993LL));
+  EXPECT_TRUE(literal(std::numeric_limits<std::int64_t>::min(), i64) ==
+              Expr(IntLiteral{std::uint64_t{1} << 63, true, i64}));
   EXPECT_TRUE(literal("ab").type() == array_of(const_(char_type), IntLiteral{3, false, size_type}));
 }
 
