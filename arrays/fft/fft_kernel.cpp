@@ -162,7 +162,7 @@ class LaunchCode {
         run_unit(pass, unit, p % 2, body);
       });
     }
-    return finish_kernel(form_.dialect, signature_, body_, {}, threads_);
+    return finish_kernel(form_.dialect, signature_, body_, {}, {threads_, 0});
   }
 
  private:

@@ -119,7 +119,7 @@ int block_threads(cgen::Dialect dialect) {
 
 cgen::Module finish_kernel(cgen::Dialect dialect, const KernelSignature& parameters,
                            const cgen::BlockBuilder& body,
-                           const std::vector<cgen::Statement>& items, int threads) {
+                           const std::vector<cgen::Statement>& items, cgen::LaunchBounds bounds) {
   std::vector<cgen::Statement> all;
   if (dialect == cgen::Dialect::c) {
     all.push_back(cgen::include_system("math.h"));
@@ -133,9 +133,9 @@ cgen::Module finish_kernel(cgen::Dialect dialect, const KernelSignature& paramet
   function.specifiers.is_kernel = true;
   function.specifiers.is_extern_c = dialect != cgen::Dialect::opencl;
   if (dialect == cgen::Dialect::cuda) {
-    function.launch_bounds = cgen::LaunchBounds{threads, 0};
+    function.launch_bounds = bounds;
   } else if (dialect == cgen::Dialect::opencl) {
-    function.required_work_group_size = {threads, 1, 1};
+    function.required_work_group_size = {bounds.max_threads, 1, 1};
   }
   all.emplace_back(std::move(function));
   return {"expression", std::move(all)};

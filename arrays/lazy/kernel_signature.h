@@ -120,15 +120,16 @@ inline constexpr const char* kernel_name = "compute";
 [[nodiscard]] cgen::VerifyOptions verify_options();
 /// Threads of a block; on the host, where a thread runs many elements, 1.
 [[nodiscard]] int block_threads(cgen::Dialect dialect);
-/// The kernel with this body after `items`, for blocks of this number of threads.
+/// The kernel with this body after `items`, for blocks of at most `bounds.max_threads` threads.
 [[nodiscard]] cgen::Module finish_kernel(cgen::Dialect dialect, const KernelSignature& parameters,
                                          const cgen::BlockBuilder& body,
-                                         const std::vector<cgen::Statement>& items, int threads);
+                                         const std::vector<cgen::Statement>& items,
+                                         cgen::LaunchBounds bounds);
 [[nodiscard]] inline cgen::Module finish_kernel(cgen::Dialect dialect,
                                                 const KernelSignature& parameters,
                                                 const cgen::BlockBuilder& body,
                                                 const std::vector<cgen::Statement>& items = {}) {
-  return finish_kernel(dialect, parameters, body, items, block_threads(dialect));
+  return finish_kernel(dialect, parameters, body, items, {block_threads(dialect), 0});
 }
 
 }  // namespace rtcg::arrays::detail

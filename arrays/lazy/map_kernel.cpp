@@ -204,9 +204,9 @@ cgen::Module finish_module(const KernelForm& form, const KernelInterface& interf
     functions.push_back(helper.definition());
     functions.push_back(cgen::Statement(cgen::BlankLine{}));
   }
-  return finish_kernel(form.dialect, interface, body, functions,
-                       form.reduction ? reduction_threads(form.dialect, form.reduction->spread)
-                                      : block_threads(form.dialect));
+  const int threads = form.reduction ? reduction_threads(form.dialect, form.reduction->spread)
+                                     : block_threads(form.dialect);
+  return finish_kernel(form.dialect, interface, body, functions, {threads, 0});
 }
 
 cgen::Module make_map_module(const KernelForm& form) {

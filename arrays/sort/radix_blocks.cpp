@@ -69,8 +69,8 @@ class TileCode {
     declare_places();
 
     const Expr tile_number = body_.add(cgen::shared_array(cgen::u32, "tile_number", {int_of(1)}));
-    const Expr first_of_digit = body_.add(cgen::shared_array(
-        blocks_.is_wide ? cgen::i64 : cgen::i32, "first_of_digit", {int_of(radix_digits)}));
+    const Expr first_of_digit =
+        body_.add(cgen::shared_array(count_type, "first_of_digit", {int_of(radix_digits)}));
     body_ << if_(equal(thread_, int_of(0)),
                  assign(tile_number[int_of(0)],
                         call(Intrinsic::atomic_add, {address_of(drawn[int_of(0)]), u32_of(1)})));
@@ -83,9 +83,9 @@ class TileCode {
     valid_ = constant(cgen::i32, "valid",
                       select(rest < cgen::literal(blocks_.tile(), cgen::i64), cast(cgen::i32, rest),
                              int_of(static_cast<int>(blocks_.tile()))));
-    load(body_, keys_, key_, first);
-    rank(body_);
-    const Expr total = count_digits(body_);
+    load_keys(body_, first);
+    count_keys(body_);
+    const Expr total = sum_of_warps(body_);
 
     // published early: later tiles wait for it
     const int status_bit = blocks_.is_wide ? 62 : 30;
@@ -98,9 +98,9 @@ class TileCode {
         select(equal(tile, cgen::literal(0, cgen::i64)), status(2), status(1)) | cast(word, total));
     body_ << assign(cleared[own], cgen::literal(0, word));
     const Expr start = scan_digits(body_, total);
-    order_in_shared(body_, key_, sorted_keys_in_tile_);
+    order_keys(body_);
     if (has_values_) {  // in the registers that the keys have left, while the block looks back
-      load(body_, values_, value_, first);
+      load_values(body_, first);
     }
 
     const Expr before = body_.add(cgen::declare(word, "of_tiles_before", cgen::literal(0, word)));
@@ -122,27 +122,29 @@ class TileCode {
     // neighbours of a digit are neighbours in memory
     const Expr places =
         has_values_ ? body_.add(cgen::declare(items_of(count_type), "place")) : Expr(0);
-    each_item(body_, [&](const Expr& k, BlockBuilder& loop) {
-      const Expr at = loop.add(
-          cgen::declare(cgen::const_(cgen::i32), "at", k * int_of(radix_threads) + thread_));
-      const Expr moved =
-          loop.add(cgen::declare(cgen::const_(key_type_), "moved", sorted_keys_in_tile_[at]));
-      const Expr place =
-          loop.add(cgen::declare(cgen::const_(count_type), "target",
-                                 first_of_digit[digit_of(moved)] + cast(count_type, at)));
-      if (has_values_) {
-        loop << assign(places[k], place);
-      }
-      loop << if_(at < valid_, assign(sorted_keys_[place], moved));
+    whole_or_part(body_, [&](BlockBuilder& body, bool is_whole) {
+      each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+        const Expr at = declare_at(loop, k);
+        const Expr moved =
+            loop.add(cgen::declare(cgen::const_(key_type_), "moved", sorted_keys_in_tile_[at]));
+        const Expr place =
+            loop.add(cgen::declare(cgen::const_(count_type), "target",
+                                   first_of_digit[digit_of(moved)] + cast(count_type, at)));
+        if (has_values_) {
+          loop << assign(places[k], place);
+        }
+        put(loop, assign(sorted_keys_[place], moved), at, is_whole);
+      });
     });
     if (has_values_) {
       body_ << cgen::barrier();
-      put_in_shared(body_, value_, sorted_values_in_tile_);
+      put_values(body_);
       body_ << cgen::barrier();
-      each_item(body_, [&](const Expr& k, BlockBuilder& loop) {
-        const Expr at = loop.add(
-            cgen::declare(cgen::const_(cgen::i32), "at", k * int_of(radix_threads) + thread_));
-        loop << if_(at < valid_, assign(sorted_values_[places[k]], sorted_values_in_tile_[at]));
+      whole_or_part(body_, [&](BlockBuilder& body, bool is_whole) {
+        each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+          const Expr at = declare_at(loop, k);
+          put(loop, assign(sorted_values_[places[k]], sorted_values_in_tile_[at]), at, is_whole);
+        });
       });
     }
     return finish();
@@ -156,9 +158,9 @@ class TileCode {
     valid_ = length;
     const Expr first =
         constant(cgen::i64, "first", cast(cgen::i64, cgen::block_idx_x) * cast(cgen::i64, length));
-    load(body_, keys_, key_, first);
+    load_keys(body_, first);
     if (has_values_) {
-      load(body_, values_, value_, first);
+      load_values(body_, first);
     }
     BlockBuilder pass;
     const Expr shift = cgen::variable("shift", cgen::i32);
@@ -169,13 +171,14 @@ class TileCode {
         (int_of(1) << select(bits < int_of(radix_bits), bits, int_of(radix_bits))) - int_of(1)));
     clear_counts(pass);
     pass << cgen::barrier();
-    rank(pass);
-    scan_digits(pass, count_digits(pass));
-    order_in_shared(pass, key_, sorted_keys_in_tile_);
+    count_keys(pass);
+    scan_digits(pass, sum_of_warps(pass));
+    order_keys(pass);
+    pass << cgen::barrier();
     read_back(pass, key_, sorted_keys_in_tile_);
     if (has_values_) {
       pass << cgen::barrier();
-      put_in_shared(pass, value_, sorted_values_in_tile_);
+      put_values(pass);
       pass << cgen::barrier();
       read_back(pass, value_, sorted_values_in_tile_);
     }
@@ -212,27 +215,57 @@ class TileCode {
     lane_ = constant(cgen::i32, "lane", thread_ % int_of(warp_size));
     warp_ = constant(cgen::i32, "warp", thread_ / int_of(warp_size));
     begin_ = constant(cgen::i32, "begin", warp_ * int_of(warp_size * blocks_.items) + lane_);
-    const int bytes = std::max(cgen::size_bytes(*cgen::scalar_kind(key_type_)),
-                               has_values_ ? blocks_.value_bytes : 0);
     // keys and values take turns in the same memory
-    const Expr shared = body_.add(cgen::shared_array(word_type(bytes), "sorted_in_tile",
-                                                     {int_of(static_cast<int>(blocks_.tile()))}));
-    sorted_keys_in_tile_ = shared;
-    sorted_values_in_tile_ = shared;
+    sorted_keys_in_tile_ = body_.add(cgen::dynamic_shared_array(key_type_, "keys_in_tile"));
+    if (has_values_) {
+      const cgen::Type values = cgen::pointer_to(value_type_);
+      sorted_values_in_tile_ = body_.add(cgen::declare(cgen::const_(values), "values_in_tile",
+                                                       cast(values, sorted_keys_in_tile_)));
+    }
     counts_ =
         body_.add(cgen::shared_array(cgen::i32, "counts", {int_of(radix_warps * radix_digits)}));
     warp_totals_ = body_.add(cgen::shared_array(cgen::i32, "warp_totals", {int_of(radix_warps)}));
     key_ = body_.add(cgen::declare(items_of(key_type_), "key"));
-    rank_ = body_.add(cgen::declare(items_of(cgen::i32), "rank"));
     if (has_values_) {
+      place_in_tile_ = body_.add(cgen::declare(items_of(cgen::i16), "place_in_tile"));
       value_ = body_.add(cgen::declare(items_of(value_type_), "value"));
     }
   }
 
-  void load(BlockBuilder& body, const Expr& from, const Expr& to, const Expr& first) const {
+  /// The code for a tile with all of its keys, and for one with fewer.
+  void whole_or_part(BlockBuilder& body,
+                     const std::function<void(BlockBuilder&, bool is_whole)>& fill) const {
+    BlockBuilder whole;
+    BlockBuilder part;
+    fill(whole, true);
+    fill(part, false);
+    body << if_(equal(valid_, int_of(static_cast<int>(blocks_.tile()))), whole).else_(part);
+  }
+  [[nodiscard]] Expr declare_at(BlockBuilder& loop, const Expr& k) const {
+    return loop.add(
+        cgen::declare(cgen::const_(cgen::i32), "at", k * int_of(radix_threads) + thread_));
+  }
+  void put(BlockBuilder& loop, const Expr& assignment, const Expr& at, bool is_whole) const {
+    if (is_whole) {
+      loop << assignment;
+    } else {
+      loop << if_(at < valid_, assignment);
+    }
+  }
+
+  /// What comes after the keys is the greatest there is, so that it stays after them.
+  void load_keys(BlockBuilder& body, const Expr& first) const {
+    whole_or_part(body, [&](BlockBuilder& part, bool is_whole) {
+      each_item(part, [&](const Expr& k, BlockBuilder& loop) {
+        const Expr key = keys_[first + place_of(k)];
+        const Expr last = cgen::literal(last_bits(blocks_.key, blocks_.is_descending), key_type_);
+        loop << assign(key_[k], is_whole ? key : select(place_of(k) < valid_, key, last));
+      });
+    });
+  }
+  void load_values(BlockBuilder& body, const Expr& first) const {
     each_item(body, [&](const Expr& k, BlockBuilder& loop) {
-      loop << assign(to[k], select(place_of(k) < valid_, from[first + place_of(k)],
-                                   cgen::literal(0, without_qualifiers(cgen::type_of(to[k])))));
+      loop << if_(place_of(k) < valid_, assign(value_[k], values_[first + place_of(k)]));
     });
   }
   void store(BlockBuilder& body, const Expr& from, const Expr& to, const Expr& first) const {
@@ -252,28 +285,35 @@ class TileCode {
     const Expr ordered = cgen::call("order_of_bits", {key}, key_type_);
     return cast(cgen::i32, ordered >> shift_) & mask_;
   }
-  /// What comes after the keys has the greatest digit, so that it stays after them.
-  [[nodiscard]] Expr digit_of_item(const Expr& k) const {
-    return select(place_of(k) < valid_, digit_of(key_[k]), mask_);
-  }
   [[nodiscard]] Expr count_of(const Expr& warp, const Expr& digit) const {
     return counts_[warp * int_of(radix_digits) + digit];
   }
 
-  /// The number of keys of the same digit that are before a key in its warp; lanes with equal
-  /// digits find each other by a vote on each bit.
-  void rank(BlockBuilder& body) const {
+  /// Of each warp, the keys of each digit.
+  void count_keys(BlockBuilder& body) const {
+    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      loop << call(Intrinsic::atomic_add,
+                   {address_of(count_of(warp_, digit_of(key_[k]))), int_of(1)});
+    });
+    body << cgen::barrier();
+  }
+
+  /// Puts the keys where their digit wants them in the tile, from where those of the warp begin.
+  /// Lanes with equal digits find each other by a vote on each bit.
+  void order_keys(BlockBuilder& body) const {
     each_item(body, [&](const Expr& k, BlockBuilder& loop) {
       const Expr digit =
-          loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of_item(k)));
+          loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of(key_[k])));
       const Expr peers = loop.add(cgen::declare(cgen::u32, "peers", u32_of(0xffffffffU)));
       for (int bit = 0; bit < radix_bits; ++bit) {
-        const Expr is_set = not_equal(digit & int_of(1 << bit), int_of(0));
+        // all bits of the word are the bit: one logical instruction drops the lanes that differ
+        const Expr same = loop.add(
+            cgen::declare(cgen::const_(cgen::u32), fmt::format("bit_{}", bit),
+                          u32_of(0) - (cast(cgen::u32, digit >> int_of(bit)) & u32_of(1))));
         const Expr votes =
             loop.add(cgen::declare(cgen::const_(cgen::u32), fmt::format("votes_{}", bit),
-                                   call(Intrinsic::warp_ballot, {is_set})));
-        loop << cgen::compound_assign(cgen::BinaryOp::bit_and, peers,
-                                      select(is_set, votes, ~votes));
+                                   call(Intrinsic::warp_ballot, {not_equal(same, u32_of(0))})));
+        loop << cgen::compound_assign(cgen::BinaryOp::bit_and, peers, ~(votes ^ same));
       }
       const Expr before = loop.add(
           cgen::declare(cgen::const_(cgen::i32), "before",
@@ -284,14 +324,16 @@ class TileCode {
       loop << if_(equal(before, int_of(0)),
                   assign(count_of(warp_, digit), known + call(Intrinsic::popcount, {peers})));
       loop << cgen::barrier(cgen::BarrierScope::warp);
-      loop << assign(rank_[k], known + before);
+      loop << assign(sorted_keys_in_tile_[known + before], key_[k]);
+      if (has_values_) {
+        loop << assign(place_in_tile_[k], cast(cgen::i16, known + before));
+      }
     });
-    body << cgen::barrier();
   }
 
   /// Of each thread's digit: the counts of the warps become those of the warps before, and their
   /// sum is given.
-  [[nodiscard]] Expr count_digits(BlockBuilder& body) const {
+  [[nodiscard]] Expr sum_of_warps(BlockBuilder& body) const {
     const Expr total = body.add(cgen::declare(cgen::i32, "total", int_of(0)));
     body << cgen::for_(cgen::i32, "w", int_of(0), int_of(radix_warps),
                        [&](const Expr& w, BlockBuilder& loop) {
@@ -337,17 +379,9 @@ class TileCode {
     return start;
   }
 
-  /// Puts the keys where their digit wants them in the tile; `rank` becomes that place.
-  void order_in_shared(BlockBuilder& body, const Expr& items, const Expr& shared) const {
+  void put_values(BlockBuilder& body) const {
     each_item(body, [&](const Expr& k, BlockBuilder& loop) {
-      loop << add_assign(rank_[k], count_of(warp_, digit_of_item(k)));
-    });
-    put_in_shared(body, items, shared);
-    body << cgen::barrier();
-  }
-  void put_in_shared(BlockBuilder& body, const Expr& items, const Expr& shared) const {
-    each_item(body, [&](const Expr& k, BlockBuilder& loop) {
-      loop << assign(shared[rank_[k]], items[k]);
+      loop << assign(sorted_values_in_tile_[place_in_tile_[k]], value_[k]);
     });
   }
   void read_back(BlockBuilder& body, const Expr& items, const Expr& shared) const {
@@ -366,7 +400,7 @@ class TileCode {
         {"order_of_bits"},
         {}};
     return finish_kernel(cgen::Dialect::cuda, signature_, body_, {cgen::Statement(order)},
-                         radix_threads);
+                         {radix_threads, blocks_.least_blocks()});
   }
 
   RadixBlocks blocks_;
@@ -379,7 +413,7 @@ class TileCode {
   Expr shift_ = 0, mask_ = 0, valid_ = 0;
   Expr thread_ = 0, lane_ = 0, warp_ = 0, begin_ = 0;
   Expr sorted_keys_in_tile_ = 0, sorted_values_in_tile_ = 0, counts_ = 0, warp_totals_ = 0;
-  Expr key_ = 0, value_ = 0, rank_ = 0;
+  Expr key_ = 0, value_ = 0, place_in_tile_ = 0;
 };
 
 }  // namespace

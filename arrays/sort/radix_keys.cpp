@@ -28,9 +28,18 @@ std::string order_of_bits(DType dtype, bool is_descending) {
   const std::uint64_t infinity = (sign - 1) >> digits << digits;
   return fmt::format(
       "const {0} magnitude = ({0})(x & {1}); "
-      "const {0} ordered = magnitude == 0 ? ({0}){2} : (x & {2}) != 0 ? ({0})~x : ({0})(x | {2}); "
+      "const {0} ordered = magnitude == 0 ? ({0}){2} : ({0})(x ^ (({0})(0 - (x >> {6})) | {2})); "
       "return magnitude > {3} ? ({0}){4} : ({0})({5}ordered);",
-      word, number(sign - 1), number(sign), number(infinity), number(all), turned);
+      word, number(sign - 1), number(sign), number(infinity), number(all), turned, bits - 1);
+}
+
+std::uint64_t last_bits(DType dtype, bool is_descending) {
+  const std::uint64_t sign = std::uint64_t{1} << (8 * size_bytes(dtype) - 1);
+  const std::uint64_t all = sign + (sign - 1);
+  if (is_floating(dtype)) {
+    return sign - 1;  // of a NaN
+  }
+  return (is_descending ? 0 : all) ^ (is_signed_integer(dtype) ? sign : 0);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <cstdint>
 #include <string>
 
 #include "rtcg/arrays/core/dtype.h"
@@ -47,5 +48,8 @@ struct RadixKeys {
 /// same size: greater for what comes later. NaNs are the greatest also of descending keys, and -0
 /// is 0.
 [[nodiscard]] std::string order_of_bits(DType dtype, bool is_descending);
+
+/// The bits of a key that no other comes after: `order_of_bits` sets all of theirs.
+[[nodiscard]] std::uint64_t last_bits(DType dtype, bool is_descending);
 
 }  // namespace rtcg::arrays::detail

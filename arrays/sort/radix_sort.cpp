@@ -188,8 +188,8 @@ bool has_blocks(runtime::StreamRef stream) {
   return stream.device().info().id.kind == runtime::BackendKind::cuda;
 }
 
-constexpr int most_items = 16;
-constexpr std::int64_t longest_row = std::int64_t{radix_threads} * most_items;
+constexpr int most_items_of_row = 32;
+constexpr std::int64_t longest_row = std::int64_t{radix_threads} * most_items_of_row;
 
 void add_arrays(runtime::ArgumentPack& pack, runtime::StreamRef stream, const RadixPairs& from,
                 const RadixPairs& to) {
@@ -201,20 +201,28 @@ void add_arrays(runtime::ArgumentPack& pack, runtime::StreamRef stream, const Ra
   }
 }
 
-RadixBlocks blocks_for(const RadixPairs& pairs, const RadixKeys& what, int items) {
+RadixBlocks blocks_for(const RadixPairs& pairs, const RadixKeys& what) {
   return {what.dtype, what.is_descending,
           pairs.values ? static_cast<int>(size_bytes(pairs.values->dtype())) : 0,
-          count_type(pairs.keys.count()) == DType::i64, items};
+          count_type(pairs.keys.count()) == DType::i64};
+}
+
+void launch(const runtime::Kernel& kernel, runtime::StreamRef stream, const RadixBlocks& blocks,
+            std::int64_t count, const runtime::ArgumentPack& pack) {
+  kernel.launch(stream,
+                {static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(radix_threads),
+                 blocks.shared_bytes()},
+                pack);
 }
 
 RadixPairs sort_tiles(runtime::StreamRef stream, const RadixPairs& given, const RadixKeys& what) {
   const std::int64_t count = given.keys.count();
   constexpr std::int64_t enough_blocks = 256;  // for all multiprocessors of a GPU
-  int items = most_items;
-  while (items > 2 && ceil_divide(count, radix_threads * items) < enough_blocks) {
-    items /= 2;
+  RadixBlocks blocks = blocks_for(given, what);
+  blocks.items = blocks.most_items();
+  while (blocks.items > 3 && ceil_divide(count, blocks.tile()) < enough_blocks) {
+    blocks.items /= 2;
   }
-  const RadixBlocks blocks = blocks_for(given, what, items);
   const std::int64_t tiles = ceil_divide(count, blocks.tile());
   const DType number = count_type(count);
   const int passes = what.passes();
@@ -238,43 +246,38 @@ RadixPairs sort_tiles(runtime::StreamRef stream, const RadixPairs& given, const 
   const auto word = [&](std::int64_t place) {
     return memory.address_on(stream) + static_cast<std::uint64_t>(place) * word_bytes;
   };
-  return in_passes(
-      given, passes, stream, [&](int pass, const RadixPairs& from, const RadixPairs& to) {
-        runtime::ArgumentPack pack;
-        add_arrays(pack, stream, from, to);
-        pack.add(begins.address_on(stream) +
-                 static_cast<std::uint64_t>(radix_digits * pass) * word_bytes);
-        pack.add(word(drawn_words + count_words + (pass % 2) * room));
-        pack.add(word(drawn_words + count_words + (1 - pass % 2) * room));
-        pack.add(word(pass));
-        pack.add(count);
-        pack.add(static_cast<std::int32_t>(what.shift(pass)));
-        pack.add(static_cast<std::int32_t>(what.mask(pass)));
-        kernel.launch(
-            stream,
-            {{static_cast<std::uint64_t>(tiles)}, {static_cast<std::uint64_t>(radix_threads)}},
-            pack);
-      });
+  return in_passes(given, passes, stream,
+                   [&](int pass, const RadixPairs& from, const RadixPairs& to) {
+                     runtime::ArgumentPack pack;
+                     add_arrays(pack, stream, from, to);
+                     pack.add(begins.address_on(stream) +
+                              static_cast<std::uint64_t>(radix_digits * pass) * word_bytes);
+                     pack.add(word(drawn_words + count_words + (pass % 2) * room));
+                     pack.add(word(drawn_words + count_words + (1 - pass % 2) * room));
+                     pack.add(word(pass));
+                     pack.add(count);
+                     pack.add(static_cast<std::int32_t>(what.shift(pass)));
+                     pack.add(static_cast<std::int32_t>(what.mask(pass)));
+                     launch(kernel, stream, blocks, tiles, pack);
+                   });
 }
 
 RadixPairs sort_rows(runtime::StreamRef stream, const RadixPairs& given, const RadixKeys& what,
                      std::int64_t rows, std::int64_t length) {
-  int items = 1;
-  while (radix_threads * items < length) {
-    items *= 2;
+  RadixBlocks blocks = blocks_for(given, what);
+  blocks.items = 1;
+  while (blocks.tile() < length) {
+    blocks.items *= 2;
   }
-  const RadixBlocks blocks = blocks_for(given, what, items);
   const RadixPairs to = empty_like(given, stream);
   runtime::ArgumentPack pack;
   add_arrays(pack, stream, given, to);
   pack.add(static_cast<std::int32_t>(length));
   pack.add(static_cast<std::int32_t>(what.begin_bit));
   pack.add(static_cast<std::int32_t>(what.end_bit));
-  kernel_of_text(stream.device(), blocks.name("row_sort").c_str(),
-                 [&] { return make_row_sort(blocks); })
-      .launch(stream,
-              {{static_cast<std::uint64_t>(rows)}, {static_cast<std::uint64_t>(radix_threads)}},
-              pack);
+  launch(kernel_of_text(stream.device(), blocks.name("row_sort").c_str(),
+                        [&] { return make_row_sort(blocks); }),
+         stream, blocks, rows, pack);
   return to;
 }
 

@@ -76,7 +76,10 @@ void expect_passes(RadixBlocks blocks, std::vector<Key> keys, const Ordered& ord
       arguments.push_back(&each);
     }
     arguments.insert(arguments.end(), {&length, &shift, &mask});
-    program.run_checked("compute", {{static_cast<unsigned>(tiles), 1, 1}, {256, 1, 1}, 0},
+    program.run_checked("compute",
+                        {{static_cast<unsigned>(tiles), 1, 1},
+                         {256, 1, 1},
+                         static_cast<unsigned>(blocks.shared_bytes())},
                         arguments,
                         {{keys.data(), n * sizeof(Key)},
                          {sorted_keys.data(), n * sizeof(Key)},
@@ -120,44 +123,80 @@ TEST(RadixBlocks, PassesSortDownWithFewKeysInTheLastTile) {
       [](std::int16_t key) { return static_cast<std::uint32_t>(0x7fff - key); }, 16);
 }
 
-TEST(RadixBlocks, RowsAreSortedInOneLaunch) {
+/// The bits of a key of 64 bits in the order of a sort.
+std::uint64_t ordered_long(double key) {
+  if (key != key) {
+    return ~std::uint64_t{0};
+  }
+  const double positive = key == 0 ? 0.0 : key;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &positive, sizeof bits);
+  return positive < 0 ? ~bits : bits + (std::uint64_t{1} << 63);
+}
+std::uint64_t ordered_long(std::uint64_t key) {
+  return key;
+}
+std::uint64_t ordered_long(std::int64_t key) {
+  return static_cast<std::uint64_t>(key) + (std::uint64_t{1} << 63);
+}
+
+/// Rows that end within a tile: what stands in for the keys after their end comes last.
+template <class Key>
+void expect_rows(DType dtype, bool is_descending, const std::vector<Key>& keys) {
   constexpr int rows = 2;
-  std::int32_t length = 700;
+  auto length = static_cast<std::int32_t>(keys.size() / rows);
   std::int32_t begin_bit = 0;
   std::int32_t end_bit = 64;
-  std::mt19937_64 random(8);
-  std::vector<std::uint64_t> keys(static_cast<std::size_t>(rows * length));
-  for (std::uint64_t& key : keys) {
-    key = random() % 3 == 0 ? random() % 8 : random();
-  }
   std::vector<std::uint8_t> values(keys.size());
+  std::vector<std::pair<Key, std::uint8_t>> expected;
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<std::uint8_t>(i / 4 % 251);
-  }
-  std::vector<std::pair<std::uint64_t, std::uint8_t>> expected;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
     expected.emplace_back(keys[i], values[i]);
   }
   for (int row = 0; row < rows; ++row) {
     std::stable_sort(expected.begin() + row * length, expected.begin() + (row + 1) * length,
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+                     [&](const auto& a, const auto& b) {
+                       return is_descending ? ordered_long(b.first) < ordered_long(a.first)
+                                            : ordered_long(a.first) < ordered_long(b.first);
+                     });
   }
-  std::vector<std::uint64_t> sorted_keys(keys.size());
+  std::vector<Key> given = keys;
+  std::vector<Key> sorted_keys(keys.size());
   std::vector<std::uint8_t> sorted_values(keys.size());
-  void* pointers[] = {keys.data(), sorted_keys.data(), values.data(), sorted_values.data()};
-  rtcg::testing::CudaOnCpu(
-      cuda_text(detail::make_row_sort({.key = DType::u64, .value_bytes = 1, .items = 4})))
+  void* pointers[] = {given.data(), sorted_keys.data(), values.data(), sorted_values.data()};
+  const RadixBlocks blocks{
+      .key = dtype, .is_descending = is_descending, .value_bytes = 1, .items = 4};
+  rtcg::testing::CudaOnCpu(cuda_text(detail::make_row_sort(blocks)))
       .run_checked(
-          "compute", {{rows, 1, 1}, {256, 1, 1}, 0},
+          "compute", {{rows, 1, 1}, {256, 1, 1}, static_cast<unsigned>(blocks.shared_bytes())},
           {&pointers[0], &pointers[1], &pointers[2], &pointers[3], &length, &begin_bit, &end_bit},
-          {{keys.data(), keys.size() * 8},
+          {{given.data(), given.size() * 8},
            {sorted_keys.data(), keys.size() * 8},
            {values.data(), values.size()},
            {sorted_values.data(), values.size()}});
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    ASSERT_EQ(sorted_keys[i], expected[i].first) << i;
+    ASSERT_EQ(std::memcmp(&sorted_keys[i], &expected[i].first, sizeof(Key)), 0) << i;
     ASSERT_EQ(sorted_values[i], expected[i].second) << i;
   }
+}
+
+TEST(RadixBlocks, RowsAreSortedInOneLaunch) {
+  std::mt19937_64 random(8);
+  std::vector<std::uint64_t> keys(1400);
+  for (std::uint64_t& key : keys) {
+    key = random() % 3 == 0 ? random() % 8 : random() % 3 == 0 ? ~(random() % 4) : random();
+  }
+  expect_rows(DType::u64, false, keys);
+  expect_rows(DType::u64, true, keys);
+  std::vector<std::int64_t> signed_keys(keys.begin(), keys.end());
+  expect_rows(DType::i64, false, signed_keys);
+  std::vector<double> numbers(1400);
+  for (double& number : numbers) {
+    const double special[] = {0.0, -0.0, std::numeric_limits<double>::infinity(), 1.0};
+    const std::uint64_t bits = random();
+    number = bits % 3 == 0 ? special[bits / 3 % 4] : static_cast<double>(bits >> 8) - 3e16;
+  }
+  expect_rows(DType::f64, false, numbers);
 }
 
 TEST(RadixBlocks, AreGivenTheCountsOfAllDigits) {
