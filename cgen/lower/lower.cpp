@@ -82,7 +82,9 @@ Statement lower_dynamic_array(const Statement& tree, const Declaration& node) {
   if (array == nullptr) {
     return tree;
   }
-  const Declaration memory{.type = array_of(u8),
+  // not of bytes, which may be anything to compilers: sorts of 32 keys a thread then spill
+  // registers
+  const Declaration memory{.type = array_of(u32),
                            .name = "rtcg_dynamic_shared",
                            .memory = MemorySpace::dynamic_shared,
                            .align_bytes = 16};

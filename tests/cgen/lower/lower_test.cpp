@@ -117,7 +117,7 @@ TEST(Lower, MakesBarriersAndSharedMemory) {
   const Module module{"m", {kernel("k", {param(pointer_to(f32), "x")}, body)}};
   EXPECT_EQ(printed(module, Dialect::cuda), R"(extern "C" __global__ void k(float *x) {
   __shared__ float tile[16][17];
-  extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];
+  extern __shared__ __align__(16) unsigned int rtcg_dynamic_shared[];
   float *const all = (float *)rtcg_dynamic_shared;
   tile[threadIdx.y][threadIdx.x] = 0.0f;
   __syncthreads();
@@ -141,13 +141,13 @@ TEST(Lower, LetsDynamicSharedMemoryHaveAnyNameAndTypeInCuda) {
                       {kernel("k", {}, BlockBuilder{first, assign(first[0], 1.0)}),
                        kernel("j", {}, BlockBuilder{second, assign(second[0], 1)})}};
   EXPECT_EQ(printed(module, Dialect::cuda), R"(extern "C" __global__ void k() {
-  extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];
+  extern __shared__ __align__(16) unsigned int rtcg_dynamic_shared[];
   double *const all = (double *)rtcg_dynamic_shared;
   all[0] = 1.0;
 }
 
 extern "C" __global__ void j() {
-  extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];
+  extern __shared__ __align__(16) unsigned int rtcg_dynamic_shared[];
   int *const all = (int *)rtcg_dynamic_shared;
   all[0] = 1;
 }

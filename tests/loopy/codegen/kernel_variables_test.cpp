@@ -66,7 +66,7 @@ TEST(KernelVariables, PutsTilesBeyond48KiBIntoMemoryOfTheLaunch) {
   EXPECT_EQ(large.launches.front().shared_bytes, 2 * 96 * 96 * 4);
   EXPECT_EQ(large.launches.front().dynamic_shared_bytes, 2 * 96 * 96 * 4);
   const std::string text = generate_text(tiled("96"), Target::cuda);
-  for (const char* part : {"extern __shared__ __align__(16) unsigned char rtcg_dynamic_shared[];",
+  for (const char* part : {"extern __shared__ __align__(16) unsigned int rtcg_dynamic_shared[];",
                            "float (*const a_fetch)[96] = (float (*)[96])block_memory;",
                            "float (*const b_fetch)[96] = (float (*)[96])(block_memory + 36864);"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
