@@ -68,9 +68,8 @@ class TileCode {
     mask_ = signature_.add(cgen::i32, "mask");
     declare_places();
 
-    const Expr tile_number = body_.add(cgen::shared_array(cgen::u32, "tile_number", {int_of(1)}));
-    const Expr first_of_digit =
-        body_.add(cgen::shared_array(count_type, "first_of_digit", {int_of(radix_digits)}));
+    const Expr first_of_digit = shared_part(count_type, "first_of_digit", radix_digits);
+    const Expr tile_number = shared_part(cgen::u32, "tile_number", 1);
     body_ << if_(equal(thread_, int_of(0)),
                  assign(tile_number[int_of(0)],
                         call(Intrinsic::atomic_add, {address_of(drawn[int_of(0)]), u32_of(1)})));
@@ -199,6 +198,18 @@ class TileCode {
   Expr constant(const cgen::Type& type, const char* name, const Expr& value) {
     return body_.add(cgen::declare(cgen::const_(type), name, value));
   }
+  /// The next part of the block's memory, aligned as its elements want it.
+  Expr shared_part(const cgen::Type& element, const char* name, int length) {
+    const cgen::Type pointer = cgen::pointer_to(element);
+    const auto element_bytes =
+        static_cast<std::size_t>(cgen::size_bytes(*cgen::scalar_kind(element)));
+    shared_bytes_ += (element_bytes - shared_bytes_ % element_bytes) % element_bytes;
+    const Expr part = body_.add(cgen::declare(
+        cgen::const_(pointer), name,
+        cast(pointer, shared_bytes_ == 0 ? memory_ : memory_ + static_cast<int>(shared_bytes_))));
+    shared_bytes_ += static_cast<std::size_t>(length) * element_bytes;
+    return part;
+  }
   [[nodiscard]] cgen::Type items_of(const cgen::Type& type) const {
     return cgen::array_of(type, int_of(blocks_.items));
   }
@@ -215,16 +226,16 @@ class TileCode {
     lane_ = constant(cgen::i32, "lane", thread_ % int_of(warp_size));
     warp_ = constant(cgen::i32, "warp", thread_ / int_of(warp_size));
     begin_ = constant(cgen::i32, "begin", warp_ * int_of(warp_size * blocks_.items) + lane_);
-    // keys and values take turns in the same memory
-    sorted_keys_in_tile_ = body_.add(cgen::dynamic_shared_array(key_type_, "keys_in_tile"));
+    // keys and values take turns in the first part
+    memory_ = body_.add(cgen::dynamic_shared_array(cgen::u8, "memory"));
     if (has_values_) {
-      const cgen::Type values = cgen::pointer_to(value_type_);
-      sorted_values_in_tile_ = body_.add(cgen::declare(cgen::const_(values), "values_in_tile",
-                                                       cast(values, sorted_keys_in_tile_)));
+      sorted_values_in_tile_ = shared_part(value_type_, "values_in_tile", 0);
     }
-    counts_ =
-        body_.add(cgen::shared_array(cgen::i32, "counts", {int_of(radix_warps * radix_digits)}));
-    warp_totals_ = body_.add(cgen::shared_array(cgen::i32, "warp_totals", {int_of(radix_warps)}));
+    sorted_keys_in_tile_ = shared_part(key_type_, "keys_in_tile", 0);
+    shared_bytes_ = blocks_.tile_bytes();
+    counts_ = shared_part(cgen::i32, "counts", radix_warps * radix_digits);
+    warp_totals_ = shared_part(cgen::i32, "warp_totals", radix_warps);
+    shift_again_ = shared_part(cgen::i32, "shift_again", 1);
     key_ = body_.add(cgen::declare(items_of(key_type_), "key"));
     if (has_values_) {
       place_in_tile_ = body_.add(cgen::declare(items_of(cgen::i16), "place_in_tile"));
@@ -275,15 +286,17 @@ class TileCode {
   }
 
   void clear_counts(BlockBuilder& body) const {
+    body << if_(equal(thread_, int_of(0)), assign(shift_again_[int_of(0)], shift_));
     body << cgen::for_(
         cgen::i32, "c", thread_, int_of(radix_warps * radix_digits),
         [&](const Expr& c, BlockBuilder& loop) { loop << assign(counts_[c], int_of(0)); },
         {.step = int_of(radix_threads)});
   }
 
-  [[nodiscard]] Expr digit_of(const Expr& key) const {
+  [[nodiscard]] Expr digit_of(const Expr& key) const { return digit_of(key, shift_); }
+  [[nodiscard]] Expr digit_of(const Expr& key, const Expr& shift) const {
     const Expr ordered = cgen::call("order_of_bits", {key}, key_type_);
-    return cast(cgen::i32, ordered >> shift_) & mask_;
+    return cast(cgen::i32, ordered >> shift) & mask_;
   }
   [[nodiscard]] Expr count_of(const Expr& warp, const Expr& digit) const {
     return counts_[warp * int_of(radix_digits) + digit];
@@ -300,20 +313,27 @@ class TileCode {
 
   /// Puts the keys where their digit wants them in the tile, from where those of the warp begin.
   /// Lanes with equal digits find each other by a vote on each bit.
+  ///
+  /// The shift is read again: compilers would keep the digits of all keys that were counted, for
+  /// which registers do not suffice.
   void order_keys(BlockBuilder& body) const {
+    const Expr shift =
+        body.add(cgen::declare(cgen::const_(cgen::i32), "shift_of_ranks", shift_again_[int_of(0)]));
     each_item(body, [&](const Expr& k, BlockBuilder& loop) {
       const Expr digit =
-          loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of(key_[k])));
+          loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of(key_[k], shift)));
       const Expr peers = loop.add(cgen::declare(cgen::u32, "peers", u32_of(0xffffffffU)));
       for (int bit = 0; bit < radix_bits; ++bit) {
         // all bits of the word are the bit: one logical instruction drops the lanes that differ
-        const Expr same = loop.add(
-            cgen::declare(cgen::const_(cgen::u32), fmt::format("bit_{}", bit),
-                          u32_of(0) - (cast(cgen::u32, digit >> int_of(bit)) & u32_of(1))));
+        const Expr shifted = cast(cgen::u32, digit) << int_of(31 - bit);
+        const Expr same =
+            loop.add(cgen::declare(cgen::const_(cgen::i32), fmt::format("bit_{}", bit),
+                                   cast(cgen::i32, shifted) >> int_of(31)));
         const Expr votes =
             loop.add(cgen::declare(cgen::const_(cgen::u32), fmt::format("votes_{}", bit),
-                                   call(Intrinsic::warp_ballot, {not_equal(same, u32_of(0))})));
-        loop << cgen::compound_assign(cgen::BinaryOp::bit_and, peers, ~(votes ^ same));
+                                   call(Intrinsic::warp_ballot, {not_equal(same, int_of(0))})));
+        loop << cgen::compound_assign(cgen::BinaryOp::bit_and, peers,
+                                      ~(votes ^ cast(cgen::u32, same)));
       }
       const Expr before = loop.add(
           cgen::declare(cgen::const_(cgen::i32), "before",
@@ -414,6 +434,8 @@ class TileCode {
   Expr thread_ = 0, lane_ = 0, warp_ = 0, begin_ = 0;
   Expr sorted_keys_in_tile_ = 0, sorted_values_in_tile_ = 0, counts_ = 0, warp_totals_ = 0;
   Expr key_ = 0, value_ = 0, place_in_tile_ = 0;
+  Expr memory_ = 0, shift_again_ = 0;
+  std::size_t shared_bytes_ = 0;  ///< of the parts of the memory that were given
 };
 
 }  // namespace

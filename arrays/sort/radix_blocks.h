@@ -27,16 +27,23 @@ struct RadixBlocks {
   /// How many keys of a thread are fastest; their neighbours are neighbours in memory more often.
   /// Found on an H200, 2026-11-29, among 12 to 36 keys and 2 to 5 blocks.
   [[nodiscard]] int most_items() const noexcept {
-    return value_bytes == 8 ? 28 : value_bytes == 0 && size_bytes(key) == 8 ? 24 : 32;
+    const int long_ones = (size_bytes(key) == 8 ? 1 : 0) + (value_bytes == 8 ? 1 : 0);
+    return long_ones == 2 || (long_ones == 1 && value_bytes == 0) ? 24 : long_ones == 1 ? 28 : 32;
   }
   /// Of a multiprocessor, for which registers suffice; from the same search.
   [[nodiscard]] int least_blocks() const noexcept {
     return value_bytes != 0 ? 2 : size_bytes(key) == 8 ? 3 : 4;
   }
-  /// Dynamic shared memory of a block.
-  [[nodiscard]] std::size_t shared_bytes() const noexcept {
+  /// Of the keys of a tile, or of the values in their place.
+  [[nodiscard]] std::size_t tile_bytes() const noexcept {
     return static_cast<std::size_t>(tile()) *
            std::max(size_bytes(key), static_cast<std::size_t>(value_bytes));
+  }
+  /// Dynamic shared memory of a block: the tile, counts of warps, sums of warps, the shift (and
+  /// what aligns the next), where digits begin and the tile's number.
+  [[nodiscard]] std::size_t shared_bytes() const noexcept {
+    constexpr std::size_t warps = radix_threads / 32;
+    return tile_bytes() + 4 * (warps * radix_digits + warps + 2) + 8 * (radix_digits + 1);
   }
   [[nodiscard]] std::int64_t tile() const noexcept { return std::int64_t{radix_threads} * items; }
   /// For messages, and to find the kernel again.
