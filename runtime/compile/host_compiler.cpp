@@ -13,6 +13,7 @@
 #include "rtcg/runtime/compile/cache_key.h"
 #include "rtcg/runtime/compile/child_process.h"
 #include "rtcg/runtime/compile/compile_cache.h"
+#include "rtcg/runtime/compile/compile_words.h"
 #include "rtcg/runtime/compile/compile_workers.h"
 #include "rtcg/runtime/compile/compiler_judge.h"
 #include "rtcg/runtime/compile/diagnostics.h"
@@ -334,6 +335,10 @@ void write_header(const std::string& folder, const std::string& name, std::strin
   write_or_fail(target, text);
 }
 
+bool is_library(const std::string& flag) {
+  return flag.rfind("-l", 0) == 0;
+}
+
 // Systems refuse names of more than 255 bytes; the folder is the program's own.
 std::string file_name(const CompileRequest& request) {
   constexpr std::size_t longest_stem = 100;
@@ -495,6 +500,28 @@ std::string identity_of(const CompileRequest& request, const CompilerCommand& co
 
 }  // namespace
 
+std::vector<std::string> host_compile_words(const CompileRequest& request,
+                                            std::vector<std::string>& libraries) {
+  const CompilerCommand command = require_compiler(request.options.language);
+  std::vector<std::string> words = command.words;
+  append(words, default_flags(request, command));
+  append(words, judged_flags(request, command));
+  for (const auto& [name, value] : request.options.defines) {
+    words.push_back("-D" + name + "=" + value);
+  }
+  append(words, request.options.flags);
+  const auto first = std::stable_partition(
+      words.begin(), words.end(), [](const std::string& word) { return !is_library(word); });
+  libraries.assign(first, words.end());
+  libraries.emplace_back(math_library);
+  words.erase(first, words.end());
+  return words;
+}
+
+std::string_view forced_host_header(const CompileRequest& request) {
+  return require_compiler(request.options.language).is_tiny ? tiny_c_header : std::string_view();
+}
+
 HostCompiler& HostCompiler::instance() {
   static HostCompiler compiler;
   return compiler;
@@ -559,7 +586,6 @@ CompiledProgram HostCompiler::compile(const CompileRequest& request, const std::
     options.emplace_back(math_library);
   }
   // A source needs the libraries that follow it on the line.
-  const auto is_library = [](const std::string& flag) { return flag.rfind("-l", 0) == 0; };
   std::stable_partition(options.begin(), options.end(),
                         [&](const std::string& flag) { return !is_library(flag); });
   options.insert(std::find_if(options.begin(), options.end(), is_library), source);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/compile_words.h"
 #include "rtcg/runtime/compile/diagnostics.h"
 #include "rtcg/runtime/compile/header_scan.h"
 #include "rtcg/runtime/compile/nvrtc_library.h"
@@ -192,6 +193,10 @@ class Program {
 };
 
 }  // namespace
+
+std::vector<std::string> nvrtc_words(const CompileRequest& request) {
+  return all_options(require_library(), request);
+}
 
 Nvrtc& Nvrtc::instance() {
   static Nvrtc nvrtc;

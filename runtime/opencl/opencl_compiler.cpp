@@ -82,24 +82,21 @@ std::string plain_path(const std::string& folder, const std::string& links, std:
 
 std::vector<std::string> options_of(const CompileRequest& request, const std::string& folder) {
   const CompileOptions& given = request.options;
-  std::vector<std::string> options = {"-cl-kernel-arg-info"};
-  if (given.fast_math) {
-    options.emplace_back("-cl-fast-relaxed-math");
-  }
-  if (given.debug) {
-    options.emplace_back("-g");
-  }
+  std::vector<std::string> folders;
   if (!given.headers.empty()) {
     const std::string headers = folder + "/include";
     for (const auto& [name, text] : given.headers) {
       write_header(headers, name, text);
     }
-    options.push_back("-I" + headers);
+    folders.push_back("-I" + headers);
   }
   for (std::size_t i = 0; i < given.include_dirs.size(); ++i) {
-    options.push_back("-I" + plain_path(given.include_dirs[i], folder, i));
+    folders.push_back("-I" + plain_path(given.include_dirs[i], folder, i));
   }
-  options.insert(options.end(), given.flags.begin(), given.flags.end());
+  std::vector<std::string> options = options_without_folders(request);
+  // before the caller's flags
+  options.insert(options.end() - static_cast<std::ptrdiff_t>(given.flags.size()), folders.begin(),
+                 folders.end());
   return options;
 }
 
@@ -111,13 +108,8 @@ std::string file_of(const CompileRequest& request) {
   return file;
 }
 
-// Macros precede the text, since their values cannot be quoted as options.
 std::string lines_before_text(const CompileRequest& request) {
-  std::string text;
-  for (const auto& [name, value] : request.options.defines) {
-    text += fmt::format("#define {} {}\n", name, value);
-  }
-  return fmt::format("{}#line 1 \"{}\"\n", text, file_of(request));
+  return fmt::format("{}#line 1 \"{}\"\n", macro_lines(request), file_of(request));
 }
 
 // The file and the line that #line directives give to a line of a text, counted from 1.
@@ -200,6 +192,27 @@ void add_kernels(const Api& api, cl_program program, cl_device_id device,
 
 }  // namespace
 
+std::vector<std::string> options_without_folders(const CompileRequest& request) {
+  const CompileOptions& given = request.options;
+  std::vector<std::string> options = {"-cl-kernel-arg-info"};
+  if (given.fast_math) {
+    options.emplace_back("-cl-fast-relaxed-math");
+  }
+  if (given.debug) {
+    options.emplace_back("-g");
+  }
+  options.insert(options.end(), given.flags.begin(), given.flags.end());
+  return options;
+}
+
+std::string macro_lines(const CompileRequest& request) {
+  std::string text;
+  for (const auto& [name, value] : request.options.defines) {
+    text += fmt::format("#define {} {}\n", name, value);
+  }
+  return text;
+}
+
 std::string OpenClCompiler::identity(const CompileRequest&) {
   return fmt::format(
       "{}, binaries with parameters: {}",
@@ -209,8 +222,12 @@ std::string OpenClCompiler::identity(const CompileRequest&) {
 
 CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
   check_request(request, backend_.info());
+  return build(as_built(request));
+}
+
+CompileRequest OpenClCompiler::as_built(const CompileRequest& request) {
   if (CompilerJudge::is_switched_off()) {
-    return build(request);
+    return request;
   }
   // Its race shows in one process and not in the next: no self-test is sure to see it.
   if (backend_.info().is_cpu && backend_.info().target.find("PoCL 5.") != std::string::npos) {
@@ -238,7 +255,7 @@ CompiledProgram OpenClCompiler::compile(const CompileRequest& request) {
                     "anyway",
                     backend_.info().name, backend_.info().driver_version, verdict.why_refused));
   }
-  return build(with_mend(request, mend_for(request, verdict.flags)));
+  return with_mend(request, mend_for(request, verdict.flags));
 }
 
 CompiledProgram OpenClCompiler::build(const CompileRequest& request) {

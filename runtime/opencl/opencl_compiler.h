@@ -32,10 +32,20 @@ class OpenClCompiler : public Compiler {
   ///                         runtime.opencl.name_expression
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
 
+  /// The request with what the verdict adds.
+  ///
+  /// @throws Unsupported  runtime.opencl.miscompiles
+  [[nodiscard]] CompileRequest as_built(const CompileRequest& request);
+
  private:
   [[nodiscard]] CompiledProgram build(const CompileRequest& request);
 
   OpenClBackend& backend_;
 };
+
+/// The options of a request without its folders of headers.
+[[nodiscard]] std::vector<std::string> options_without_folders(const CompileRequest& request);
+/// A request's macros, which precede its text, since their values cannot be quoted as options.
+[[nodiscard]] std::string macro_lines(const CompileRequest& request);
 
 }  // namespace rtcg::runtime::opencl
