@@ -5,6 +5,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/graph.h"
+#include "rtcg/runtime/device/launch_capture.h"
 #include "rtcg/runtime/device/memory_pool.h"
 
 namespace rtcg::arrays {
@@ -55,9 +56,14 @@ Storage::Storage(runtime::StreamRef stream, runtime::DeviceAddress address, std:
       owner_(std::move(owner)),
       address_(address),
       size_bytes_(size_bytes),
-      last_use_(stream) {}
+      last_use_(stream) {
+  runtime::detail::note_memory(device(), address_, size_bytes_);
+}
 
 Storage::~Storage() {
+  if (memory_ == nullptr) {
+    runtime::detail::forget_memory(device(), address_, size_bytes_);
+  }
   try {
     use_on(stream_);
     // devices allocate in the order of streams; the owner of host memory releases it at once

@@ -17,6 +17,7 @@
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/runtime/compile/compiler.h"
 #include "rtcg/runtime/compile/environment.h"
+#include "rtcg/runtime/compile/known_texts.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/memory_pool.h"
 #include "rtcg/runtime/device/program.h"
@@ -238,17 +239,21 @@ struct Executor::State {
     }
     Variant result{generate(kernel, target_of(device), options), {}, {}, {}, {}, 0};
     result.parameters = call_parameters(result.generated.parameters, rules);
-    const auto compile = [&] {
-      runtime::CompileRequest request;
-      request.kind = device.backend().output_kind();
-      request.source =
+    const auto request = [&] {
+      runtime::CompileRequest made;
+      made.kind = device.backend().output_kind();
+      made.source =
           cgen::print_module(result.generated.module, dialect_of(result.generated.target));
-      request.target = device.info().target;
-      request.program_name = kernel.name;
-      return runtime::compile_cached(compiler, request);
+      made.target = device.info().target;
+      made.program_name = kernel.name;
+      return made;
     };
-    const runtime::Program program =
-        runtime::Program::load(device, binary && !is_wide ? *binary : compile());
+    const bool is_compiled = binary && !is_wide;
+    if (is_compiled && runtime::are_launches_captured()) {
+      runtime::remember_text(*binary, request());
+    }
+    const runtime::Program program = runtime::Program::load(
+        device, is_compiled ? *binary : runtime::compile_cached(compiler, request()));
     result.resources = program.resources();
     result.hash = hash_of(program.compiled(), result.generated);
     for (const LaunchPlan& launch : result.generated.launches) {

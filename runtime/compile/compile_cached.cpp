@@ -8,6 +8,7 @@
 #include "rtcg/runtime/compile/compiler.h"
 #include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/compile/files.h"
+#include "rtcg/runtime/compile/known_texts.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -66,10 +67,8 @@ std::string keep_source(const CompileRequest& request, const CompileCache& cache
   return path;
 }
 
-}  // namespace
-
-CompiledProgram compile_cached(Compiler& compiler, const CompileRequest& request,
-                               CompileCache& cache) {
+CompiledProgram compile_or_look_up(Compiler& compiler, const CompileRequest& request,
+                                   CompileCache& cache) {
   if (request.options.debug || environment_switch("RTCG_DEBUG")) {
     cache.note_bypass("debug mode bypasses the cache");
     CompileRequest kept = request;
@@ -86,6 +85,15 @@ CompiledProgram compile_cached(Compiler& compiler, const CompileRequest& request
   }
   return cache.get(make_cache_key(compiler, request, cache.folder()),
                    [&] { return compiler.compile(request); });
+}
+
+}  // namespace
+
+CompiledProgram compile_cached(Compiler& compiler, const CompileRequest& request,
+                               CompileCache& cache) {
+  CompiledProgram program = compile_or_look_up(compiler, request, cache);
+  remember_text(program, request);
+  return program;
 }
 
 CompiledProgram compile_cached(Compiler& compiler, const CompileRequest& request) {

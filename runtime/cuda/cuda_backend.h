@@ -18,6 +18,7 @@
 #include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/launch_attributes.h"
 #include "rtcg/runtime/device/peer.h"
+#include "rtcg/runtime/device/replay_program.h"
 
 namespace rtcg::runtime::cuda {
 
@@ -32,6 +33,7 @@ class CudaBackend final : public Backend,
                           public FlagBackend,
                           public ImageBackend,
                           public LaunchAttributesBackend,
+                          public ReplayBackend,
                           public GrowableBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
@@ -120,6 +122,8 @@ class CudaBackend final : public Backend,
   SymbolAddress find_global(Program program, const std::string& lowered_name) override;
   void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
               const ArgumentView& arguments) override;
+
+  [[nodiscard]] ReplayProgram replay(const CapturedLaunch& launch) override;
 
   void call_host(Stream stream, HostFunction function, void* data) override;
   void begin_capture(Stream stream) override;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/launch_capture.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -48,6 +49,7 @@ struct GrowableMemory::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    detail::forget_memory(device, address, held);
     drop_from(0);
     backend.unreserve(address, reserved);
   }
@@ -100,11 +102,15 @@ void GrowableMemory::grow_to(std::size_t size_bytes) {
   state.parts.reserve(state.parts.size() + 1);
   state.parts.push_back(
       {state.backend.add_part(state.address + state.held, more), state.held, more});
+  detail::forget_memory(state.device, state.address, state.held);
   state.held += more;
+  detail::note_memory(state.device, state.address, state.held);
 }
 
 void GrowableMemory::shrink_to(std::size_t size_bytes) {
+  detail::forget_memory(state_->device, state_->address, state_->held);
   state_->drop_from(size_bytes);
+  detail::note_memory(state_->device, state_->address, state_->held);
 }
 
 }  // namespace rtcg::runtime

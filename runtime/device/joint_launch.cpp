@@ -18,6 +18,10 @@ class Gate {
     changed_.wait(lock, [&] { return others == 0; });
     ++own;
   }
+  [[nodiscard]] bool has_joint_launches() {
+    const std::lock_guard lock(mutex_);
+    return joint_launches != 0;
+  }
   void end(int& own, int count) {
     const std::lock_guard lock(mutex_);
     own -= count;
@@ -48,6 +52,9 @@ void begin_joint_launch() {
 }
 void end_joint_launches(int count) noexcept {
   Gate::instance().end(Gate::instance().joint_launches, count);
+}
+bool is_any_launch_joint() {
+  return Gate::instance().has_joint_launches();
 }
 JointLaunch::JointLaunch() {
   begin_joint_launch();

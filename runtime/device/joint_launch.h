@@ -26,6 +26,8 @@ class DeviceCall {
 // one ends those of all.
 void begin_joint_launch();
 void end_joint_launches(int count) noexcept;
+/// Whether there is one: then no launch is to be waited for.
+[[nodiscard]] bool is_any_launch_joint();
 
 /// Both, for launches by one thread.
 class JointLaunch {

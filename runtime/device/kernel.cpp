@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/compile/known_texts.h"
 #include "rtcg/runtime/device/driver_message.h"
 #include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/launch_attributes.h"
+#include "rtcg/runtime/device/launch_capture.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -98,6 +100,7 @@ void check_arguments(const detail::LoadedKernel& kernel, const LaunchShape& shap
 /// @param submit  launches
 template <class Submit>
 void launch_checked(const detail::LoadedKernel& kernel, StreamRef stream, const LaunchShape& shape,
+                    const ArgumentView& arguments, const LaunchAttributes& attributes,
                     const Submit& submit) {
   if (stream.device() != kernel.device) {
     refuse("runtime.launch.wrong_device", kernel, shape,
@@ -107,8 +110,15 @@ void launch_checked(const detail::LoadedKernel& kernel, StreamRef stream, const 
     return;
   }
   check_shape(kernel, shape);
+  const std::unique_ptr<detail::LaunchCapture> capture =
+      are_launches_captured()
+          ? detail::LaunchCapture::begin(kernel, stream, shape, arguments, attributes)
+          : nullptr;
   try {
     submit();
+    if (capture != nullptr) {
+      capture->end();
+    }
     if (detail::is_any_captured() && detail::keep_in_graph(stream, kernel.program)) {
       return;
     }
@@ -145,7 +155,7 @@ namespace detail {
 
 void launch(const LoadedKernel& kernel, StreamRef stream, const LaunchShape& shape,
             const ArgumentView& arguments) {
-  launch_checked(kernel, stream, shape, [&] {
+  launch_checked(kernel, stream, shape, arguments, {}, [&] {
     kernel.device.backend().launch(stream.native_handle(), kernel.handle, shape, arguments);
   });
 }
@@ -166,7 +176,7 @@ void launch_with(const Kernel& kernel, StreamRef stream, const LaunchShape& shap
   const detail::LoadedKernel& loaded = *kernel.loaded();
   check_arguments(loaded, shape, arguments.view());
   LaunchAttributesBackend& backend = attributes_of(loaded, shape, attributes);
-  launch_checked(loaded, stream, shape, [&] {
+  launch_checked(loaded, stream, shape, arguments.view(), attributes, [&] {
     backend.launch_with(stream.native_handle(), loaded.handle, shape, arguments.view(), attributes);
   });
 }

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/integer.h"
+#include "rtcg/runtime/device/launch_capture.h"
 
 namespace rtcg::runtime {
 
@@ -15,7 +16,9 @@ Memory::Memory(Device device, std::size_t size_bytes, MemoryKind kind)
     : stream_(device.default_stream()),
       address_(device.backend().allocate(size_bytes, kind)),
       size_bytes_(size_bytes),
-      kind_(kind) {}
+      kind_(kind) {
+  detail::note_memory(device, address_, size_bytes_);
+}
 
 Memory::Memory(std::shared_ptr<MemorySource> source, StreamRef stream, DeviceAddress address,
                std::size_t size_bytes, MemoryKind kind) noexcept
@@ -23,12 +26,15 @@ Memory::Memory(std::shared_ptr<MemorySource> source, StreamRef stream, DeviceAdd
       stream_(stream),
       address_(address),
       size_bytes_(size_bytes),
-      kind_(kind) {}
+      kind_(kind) {
+  detail::note_memory(device(), address_, size_bytes_);
+}
 
 Memory::~Memory() {
   if (address_ == 0) {
     return;
   }
+  detail::forget_memory(device(), address_, size_bytes_);
   if (source_ != nullptr) {
     source_->take_back(address_, size_bytes_, stream_);
   } else {

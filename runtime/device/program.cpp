@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/compiler.h"
 #include "rtcg/runtime/compile/environment.h"
+#include "rtcg/runtime/device/launch_capture.h"
 
 namespace rtcg::runtime {
 
@@ -25,10 +26,17 @@ struct LoadedProgram {
         compiled(std::move(from)),
         handle(device.backend().load(compiled)),
         launches_synchronously(is_debug_mode()) {}
-  ~LoadedProgram() { device.backend().unload(handle); }
+  ~LoadedProgram() {
+    forget_variables(this);
+    device.backend().unload(handle);
+  }
   LoadedProgram(const LoadedProgram&) = delete;
   LoadedProgram& operator=(const LoadedProgram&) = delete;
 };
+
+const CompiledProgram& compiled_of(const LoadedProgram& program) noexcept {
+  return program.compiled;
+}
 
 void throw_bad_global(const std::string& name, std::size_t global_bytes,
                       std::size_t element_bytes) {
@@ -140,7 +148,9 @@ Kernel Program::kernel(const std::string& name) const {
 }
 
 SymbolAddress Program::find_global(const std::string& name) const {
-  return device().backend().find_global(loaded_->handle, lowered(name));
+  const SymbolAddress found = device().backend().find_global(loaded_->handle, lowered(name));
+  detail::note_variable(loaded_.get(), lowered(name), found);
+  return found;
 }
 
 }  // namespace rtcg::runtime

@@ -10,6 +10,7 @@
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/peer.h"
+#include "rtcg/runtime/device/replay_program.h"
 #include "rtcg/runtime/host/host_queue.h"
 
 namespace rtcg::runtime {
@@ -24,7 +25,8 @@ class HostBackend : public Backend,
                     public PeerBackend,
                     public FlagBackend,
                     public ImageBackend,
-                    public GrowableBackend {
+                    public GrowableBackend,
+                    public ReplayBackend {
  public:
   HostBackend();
 
@@ -35,6 +37,8 @@ class HostBackend : public Backend,
   void free(DeviceAddress address, MemoryKind kind) noexcept override;
   [[nodiscard]] MemoryInfo memory_info() const override;
   DeviceAddress device_address_of_host(void* pointer) override;
+
+  [[nodiscard]] ReplayProgram replay(const CapturedLaunch& launch) override;
 
   [[nodiscard]] std::size_t granule_bytes() override;
   [[nodiscard]] DeviceAddress reserve(std::size_t size_bytes) override;

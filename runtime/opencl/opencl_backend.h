@@ -14,6 +14,7 @@
 
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/image.h"
+#include "rtcg/runtime/device/replay_program.h"
 #include "rtcg/runtime/opencl/opencl_api.h"
 #include "rtcg/runtime/opencl/opencl_buffers.h"
 #include "rtcg/runtime/opencl/opencl_compiler.h"
@@ -36,7 +37,7 @@ namespace rtcg::runtime::opencl {
 /// in-order queues with profiling. Programs and kernels are cl_program and cl_kernel; a kernel
 /// lives as long as its program. An event is an object of rtcg, since a cl_event cannot be recorded
 /// twice; a foreign cl_event may be waited for and timed, not recorded.
-class OpenClBackend : public Backend, public ImageBackend {
+class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend {
  public:
   OpenClBackend(const Api& api, cl_device_id device, int index);
   OpenClBackend(const OpenClBackend&) = delete;
@@ -73,6 +74,8 @@ class OpenClBackend : public Backend, public ImageBackend {
   void copy(Stream stream, const CopyRegion& region) override;
   void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
             std::size_t count) override;
+
+  [[nodiscard]] ReplayProgram replay(const CapturedLaunch& launch) override;
 
   [[nodiscard]] std::string why_no_image(const ImageShape& shape) override;
   [[nodiscard]] Image create_image(const ImageShape& shape) override;
