@@ -49,6 +49,7 @@ struct KernelWords {
   std::string type;
   bool is_small = false;
   bool as_described = false;
+  std::string capture;
   bool check = false;
   int repetitions = 5;
   Output output;
@@ -554,12 +555,21 @@ void add_kernel_commands(CLI::App& app) {
       ->capture_default_str();
   run_command->add_flag("--check", words->check,
                         "Compare the results with the interpreted description");
+  run_command->add_option(
+      "--capture", words->capture,
+      "Write each launch into this folder as a program that stands alone, with\n"
+      "its arguments, for bug reports (as RTCG_CAPTURE)");
   run_command->add_flag("--json", words->output.as_json, "Print JSON");
   run_command->footer(
       "Examples:\n"
       "  rtcg run matmul.loopy --set n=1000 --check\n"
       "  rtcg run axpy.loopy --set n=1e6 a=2.5 --device host --json");
-  run_command->callback([words] { run(*words); });
+  run_command->callback([words] {
+    if (!words->capture.empty()) {
+      ::setenv("RTCG_CAPTURE", words->capture.c_str(), 1);  // before anything allocates
+    }
+    run(*words);
+  });
 
   CLI::App* explain_command = add_command(
       app, "explain", "Print loops, barriers, launches, memory and counts of a kernel file", words);

@@ -84,6 +84,15 @@ expect(0 "barrier for 'a_fetch'" show ${kernels}/transpose.loopy --stage schedul
 expect(0 "correct" run ${kernels}/matmul.loopy --set n=50 --device host --check)
 expect(0 "\"is_correct\": true" run ${kernels}/axpy.loopy --set n=50 --set a=2.5 -d host --check --json)
 expect(0 "ms a run" run ${kernels}/axpy.loopy --set n=50 -d host)
+expect(0 "correct" run ${kernels}/axpy.loopy --set n=50 -d host --check --capture captured)
+file(GLOB launch ${WORK}/captured/axpy-*)
+execute_process(COMMAND sh -c "grep '^    ' README.md | sh -e" WORKING_DIRECTORY ${launch}
+  OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT output MATCHES "y: 50 elements, equal.*the results agree\n$")
+  message(FATAL_ERROR "a captured launch of axpy should agree with itself, but printed:\n${output}")
+endif()
+expect(1 "cannot write a captured launch to 'axpy.c'.*runtime.capture.not_written"
+  run ${kernels}/axpy.loopy --set n=50 -d host --capture axpy.c)
 expect(1 "loopy.executor.negative_length" run ${kernels}/axpy.loopy --set n=-5 -d host)
 expect(0 "grid n x 1 x 1, block 256 x 1 x 1, 32 bytes" explain ${kernels}/row_sums.loopy)
 expect(0 "a_fetch +f32\\[64, 16\\] +shared.*loads of a +n\\^3" explain ${kernels}/matmul.loopy)
