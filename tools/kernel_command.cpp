@@ -161,7 +161,7 @@ void print_run(const KernelWords& words, const runtime::Device& device,
     nlohmann::ordered_json json = {{"device", to_string(device.info().id)},
                                    {"milliseconds", report.transformed_ms}};
     if (words.check) {
-      json["is_correct"] = report.is_equal;
+      json["is_correct"] = report.is_equal && report.compared != 0;
       json["judge"] = name_of(report.judge);
       json["compared"] = report.compared;
       json["undecided"] = report.undecided;
@@ -175,7 +175,7 @@ void print_run(const KernelWords& words, const runtime::Device& device,
   }
   std::printf("%s (%s): %.4f ms a run\n", to_string(device.info().id).c_str(),
               device.info().name.c_str(), report.transformed_ms);
-  if (words.check && report.is_equal) {
+  if (words.check && report.is_equal && report.compared != 0) {
     std::printf("correct: %s\n", agreement_of(report).c_str());
   }
 }
@@ -206,6 +206,7 @@ void run(const KernelWords& words) {
   print_run(words, device, report);
   if (words.check) {
     check_is_equal(report);
+    check_is_decided(report);
   }
 }
 

@@ -419,6 +419,7 @@ void judge(ComparisonReport& report, const Described& described, const Problem& 
            const ArgumentData& found, const CompareOptions& options) {
   if (problem.expected) {
     report = report_of(find_mismatch(found, *problem.expected), problem.expected->is_sampled);
+    report.first_open = problem.expected->first_open;
     return;
   }
   const Run expected = run_on(described.kernel(), described.parameters(), problem.arrays,
@@ -541,6 +542,25 @@ void check_is_equal(const ComparisonReport& report) {
                   "described gives {}, {} ({}{}{})",
                   report.worst.array, report.worst.index, report.worst.left, report.worst.right,
                   allowed, name_of(report.judge), report.note.empty() ? "" : "; ", report.note));
+}
+
+void check_is_decided(const ComparisonReport& report) {
+  if (report.compared != 0) {
+    return;
+  }
+  const std::string note = report.note.empty() ? "" : "; " + report.note;
+  if (report.undecided == 0) {
+    throw Error("loopy.compare_with_reference.nothing_compared",
+                fmt::format("nothing was decided: the kernel leaves no number to compare; give "
+                            "sizes with which it writes elements of an argument ({}{})",
+                            name_of(report.judge), note));
+  }
+  throw Error(
+      "loopy.compare_with_reference.nothing_compared",
+      fmt::format("nothing was decided: roundings, overflows of signed integers, or variables that "
+                  "are read before they are set leave all {} results open, first {}; take other "
+                  "data or sizes, or compute indices and conditions exactly ({}{})",
+                  report.undecided, report.first_open, name_of(report.judge), note));
 }
 
 }  // namespace rtcg::loopy

@@ -43,6 +43,8 @@ struct ComparisonReport {
   std::size_t undecided = 0;  ///< numbers that the description leaves open
   /// Why it was not interpreted, or only in part; otherwise empty.
   std::string note{};
+  /// As Interpretation::first_open.
+  std::string first_open{};
 };
 
 /// Runs a kernel on a device, interprets the kernel as described on the same random data, and
@@ -63,6 +65,9 @@ struct ComparisonReport {
 [[nodiscard]] ComparisonReport report_of(const Mismatch& worst, bool is_sampled = false);
 /// @throws Error  loopy.compare_with_reference.wrong_numbers
 void check_is_equal(const ComparisonReport& report);
+/// Whether there was a number to compare, so that is_equal says something.
+/// @throws Error  loopy.compare_with_reference.nothing_compared
+void check_is_decided(const ComparisonReport& report);
 
 /// `interpreter`, `sampled interpreter` or `generated reference`.
 [[nodiscard]] std::string_view name_of(Judge judge);

@@ -33,6 +33,7 @@ Interpretation all_results(interpretation::Program& program) {
     result.arrays.emplace(variable.name, std::move(array));
   }
   result.operations = program.machine().operations;
+  result.first_open = program.machine().first_open;
   return result;
 }
 

@@ -67,6 +67,9 @@ struct Interpretation {
   bool is_sampled = false;
   /// Parts of expressions that were evaluated.
   double operations = 0;
+  /// The first value that the description leaves open, and the statement it is of: others follow
+  /// from it. Empty if there is none.
+  std::string first_open{};
 };
 
 /// Runs a kernel as it is described, one iteration after the other, in exact integers and reals of

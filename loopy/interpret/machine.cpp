@@ -217,6 +217,21 @@ void Machine::store(int index, std::int64_t element, const Value& value) {
   }
 }
 
+void Machine::note_open(const Instruction& instruction, const std::string& what) {
+  if (!first_open.empty()) {
+    return;
+  }
+  std::string place;
+  for (const std::string& iname : instruction.within_inames) {
+    const int slot = find_slot(iname);
+    if (slot >= 0) {
+      place += fmt::format("{}{} = {}", place.empty() ? " at " : ", ", iname,
+                           slots[static_cast<std::size_t>(slot)]);
+    }
+  }
+  first_open = fmt::format("{} in statement '{}'{}", what, instruction.id, place);
+}
+
 std::int64_t Machine::element_at(const Variable& variable,
                                  const std::vector<std::int64_t>& indices) const {
   std::int64_t element = variable.offset;

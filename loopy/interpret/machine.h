@@ -64,6 +64,8 @@ class Machine {
   /// The variable's value before the first statement.
   [[nodiscard]] Value initial_value(const Variable& variable, std::int64_t element) const;
   void store(int variable, std::int64_t element, const Value& value);
+  /// Keeps what the instruction leaves open, such as "the value of 'k'", if it is the first.
+  void note_open(const Instruction& instruction, const std::string& what);
   /// Room for all numbers that are written.
   void keep_all();
   /// The place of an element. @throws InvalidInput  loopy.interpret.out_of_bounds
@@ -102,6 +104,8 @@ class Machine {
   /// Ends the interpretation before `operations` reach their limit; may be empty.
   std::function<bool()> is_over{};
   std::string statement;  ///< that runs, for errors
+  /// As Interpretation::first_open.
+  std::string first_open;
   /// If it is set, values of variables are read from here.
   std::function<Value(int variable, std::int64_t element)> find_value{};
 

@@ -90,6 +90,10 @@ Value complex_value(long double real, long double imaginary, long double error) 
   result.imaginary = imaginary;
   return result;
 }
+bool is_open(const Value& value) {
+  return value.is_integer() ? !value.is_certain() : std::isinf(value.error);
+}
+
 Value unknown_integer() {
   Value result;
   result.known_bits = 0;

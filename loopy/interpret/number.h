@@ -39,6 +39,8 @@ struct Value {
 [[nodiscard]] Value integer_value(Wide value);
 [[nodiscard]] Value real_value(long double value, long double error = 0);
 [[nodiscard]] Value complex_value(long double real, long double imaginary, long double error = 0);
+/// Whether a device may have any value.
+[[nodiscard]] bool is_open(const Value& value);
 [[nodiscard]] Value unknown_integer();
 [[nodiscard]] Value unknown_real();
 /// As a real or complex number; its error is infinite where not all bits are known.

@@ -234,10 +234,16 @@ void Program::run(const Step& step) {
     const std::vector<Value> values = step.values(machine_);
     for (std::size_t i = 0; i < step.targets.size(); ++i) {
       const auto& [variable, place] = step.targets[i];
+      const std::string& name = machine_.variables[static_cast<std::size_t>(variable)].name;
       const std::int64_t element = place(machine_);
       if (element < 0) {
+        machine_.note_open(*step.instruction,
+                           fmt::format("which element of '{}' is written", name));
         forget(variable);
         continue;
+      }
+      if (!is_on.is_certain()) {
+        machine_.note_open(*step.instruction, fmt::format("whether '{}' is written", name));
       }
       if (step.instruction->disjoint_at && is_on.is_certain() && lane == 0) {
         check_is_disjoint(step, i, element);
@@ -248,6 +254,9 @@ void Program::run(const Step& step) {
         // a sum that is exact in this order is rounded in others
         value.error += unit_of(kind) *
                        (magnitude(value) + magnitude(in_reals(machine_.load(variable, element))));
+      }
+      if (is_open(value)) {
+        machine_.note_open(*step.instruction, fmt::format("the value of '{}'", name));
       }
       machine_.store(variable, element,
                      is_on.is_certain() ? value : either(value, machine_.load(variable, element)));

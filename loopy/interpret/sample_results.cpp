@@ -77,6 +77,7 @@ class Sampler {
       }
     }
     result.operations = machine_.operations;
+    result.first_open = machine_.first_open;
     return result;
   }
 
@@ -326,8 +327,11 @@ class Sampler {
       machine_.statement = writer.step->instruction->id;
       known = known_.emplace(key, writer.step->values(machine_)).first;
     }
-    const Value value = converted(known->second.at(writer.target),
-                                  machine_.variables[static_cast<std::size_t>(variable)].kind);
+    const Variable& target = machine_.variables[static_cast<std::size_t>(variable)];
+    const Value value = converted(known->second.at(writer.target), target.kind);
+    if (is_open(value)) {
+      machine_.note_open(*writer.step->instruction, fmt::format("the value of '{}'", target.name));
+    }
     const Value holds = program_.holds(*writer.step);
     return holds.is_certain() ? value
                               : either(value, value_before(variable, element, time, &writer));

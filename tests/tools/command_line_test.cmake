@@ -83,6 +83,14 @@ expect(0 "split_iname" show ${kernels}/axpy.loopy --stage kernel)
 expect(0 "barrier for 'a_fetch'" show ${kernels}/transpose.loopy --stage schedule)
 expect(0 "correct" run ${kernels}/matmul.loopy --set n=50 --device host --check)
 expect(0 "\"is_correct\": true" run ${kernels}/axpy.loopy --set n=50 --set a=2.5 -d host --check --json)
+file(WRITE ${WORK}/open.loopy "domains {[i]: 0 <= i < n}
+arguments o: i32[n]; n: i32
+statements
+  o[i] = cast(i32, 1e30*(i + 1))
+")
+expect(1 "nothing was decided: .*first the value of 'o' in statement 'set_o' at i = 0;.*nothing_compared"
+  run open.loopy --set n=5 -d host --check)
+expect(1 "\"is_correct\": false" run open.loopy --set n=5 -d host --check --json)
 expect(0 "ms a run" run ${kernels}/axpy.loopy --set n=50 -d host)
 expect(0 "correct" run ${kernels}/axpy.loopy --set n=50 -d host --check --capture captured)
 file(GLOB launch ${WORK}/captured/axpy-*)

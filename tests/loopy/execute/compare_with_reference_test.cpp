@@ -164,6 +164,42 @@ TEST(CompareWithReference, CatchesAKernelThatIsWrong) {
   }
 }
 
+struct OpenKernel {
+  const char* domain;
+  const char* statements;
+  const char* arguments;
+  std::int64_t size;
+  const char* reason;  ///< in the message
+};
+
+TEST(CompareWithReference, StatesThatNothingWasDecided) {
+  const OpenKernel kernels[] = {
+      {"{[i, j]: 0 <= i, j < n}",
+       "<i32> bin = cast(i32, 1e5*abs(x[i] - x[j]))\nh[bin % 4] += 1 {atomic}",
+       "x: f32[n]; h: i32[4]; n: i32", 40, "the value of 'bin' in statement 'set_bin' at i ="},
+      {"{[i]: 0 <= i < n}", "o[i] = cast(i32, 1e30*(i + 1))", "o: i32[n]; n: i32", 20,
+       "all 20 results open, first the value of 'o' in statement 'set_o' at i = 0"},
+      {"{[i]: 0 <= i < n}", "o[0 if sin(x[i])**2 >= 1 - cos(x[i])**2 else 1] = 1",
+       "x: f32[n]; o: f32[2]; n: i32", 20, "first which element of 'o' is written"},
+      {"{[i]: 0 <= i < n}", "o[i] = 2*x[i]", "o, x: f32[n]; n: i32", 0, "leaves no number"},
+      {"{[i, j]: 0 <= i, j < n}", "o[i] = cast(i32, 1e30 + sum(j, x[i + j]))",
+       "x: f32[2*n]; o: i32[n]; n: i32", 6000, "sampled interpreter"}};
+  for (const OpenKernel& each : kernels) {
+    SCOPED_TRACE(each.statements);
+    const Kernel kernel = make_kernel(each.domain, each.statements, {.arguments = each.arguments});
+    const ComparisonReport report =
+        compare_with_reference(kernel, kernel, {{"n", each.size}}, runtime::Device::host());
+    EXPECT_EQ(report.compared, 0U);
+    check_is_equal(report);
+    EXPECT_ERROR("loopy.compare_with_reference.nothing_compared", check_is_decided(report));
+    try {
+      check_is_decided(report);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(each.reason), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(CompareWithReference, SaysWhereItComparesWithGeneratedCode) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < n}", "... c \"${b[i]} = 2.0f*${a[i]};\" {writes=b}",
