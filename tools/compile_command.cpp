@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -49,14 +50,25 @@ struct Target {
   std::string name;
 };
 
-/// `host`, `opencl[:INDEX]`, `cuda:sm_90`, `ptx:sm_90`; `cuda:INDEX` is a device of this machine.
+/// What a word before `:sm_90` asks of NVRTC.
+std::optional<runtime::OutputKind> nvrtc_kind(const std::string& word) {
+  if (word == "cuda") {
+    return runtime::OutputKind::cubin;
+  }
+  if (word == "ptx") {
+    return runtime::OutputKind::ptx;
+  }
+  return word == "lto" ? std::optional(runtime::OutputKind::lto_ir) : std::nullopt;
+}
+
+/// `host`, `opencl[:INDEX]`, `cuda:sm_90`, `ptx:sm_90`, `lto:sm_90`; `cuda:INDEX` is a device of
+/// this machine.
 Target find_target(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string backend = text.substr(0, colon);
   const std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if ((backend == "cuda" || backend == "ptx") && rest.starts_with("sm_")) {
-    return {&runtime::Nvrtc::instance(),
-            backend == "ptx" ? runtime::OutputKind::ptx : runtime::OutputKind::cubin, rest};
+  if (const auto kind = nvrtc_kind(backend); kind && rest.starts_with("sm_")) {
+    return {&runtime::Nvrtc::instance(), *kind, rest};
   }
   if (text == "host") {
     return {&runtime::HostCompiler::instance(), runtime::OutputKind::host_shared_object, "host"};
@@ -64,8 +76,9 @@ Target find_target(const std::string& text) {
   if (backend != "opencl" && backend != "cuda") {
     throw InvalidInput(
         "tools.compile.bad_target",
-        fmt::format("'{}' is not a target: write host, opencl:INDEX, cuda:sm_90 or ptx:sm_90",
-                    text));
+        fmt::format(
+            "'{}' is not a target: write host, opencl:INDEX, cuda:sm_90, ptx:sm_90 or lto:sm_90",
+            text));
   }
   runtime::Backend& device = runtime::Device::find(text).backend();
   return {&device.compiler(), device.output_kind(), device.info().target};
@@ -146,7 +159,7 @@ void add_request_options(CLI::App& command, CompileArguments& arguments) {
   command.add_option("FILE", arguments.file, "CUDA C++, OpenCL C, or C for the host")->required();
   command
       .add_option("--target,-t", arguments.target,
-                  "host, opencl:INDEX, cuda:sm_90, ptx:sm_90 or cuda:INDEX")
+                  "host, opencl:INDEX, cuda:sm_90, ptx:sm_90, lto:sm_90 or cuda:INDEX")
       ->capture_default_str();
   command.add_option("--include-dir,-I", arguments.include_dirs, "Folder to search for headers");
   command.add_option("--define,-D", arguments.defines, "Define a macro: NAME or NAME=VALUE");

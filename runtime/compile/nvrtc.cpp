@@ -160,19 +160,25 @@ class Program {
     return text;
   }
 
+  /// What was made; empty: NVRTC has made something else.
   [[nodiscard]] std::vector<std::byte> binary(OutputKind kind) const {
     const bool is_cubin = kind == OutputKind::cubin;
     const bool is_ptx = kind == OutputKind::ptx;
     std::size_t size_bytes = 0;
-    check((is_cubin ? nvrtc_.cubin_size
-           : is_ptx ? nvrtc_.ptx_size
-                    : nvrtc_.lto_ir_size)(program_, &size_bytes),
-          "nvrtcGet...Size");
+    const NvrtcLibrary::Status status = (is_cubin ? nvrtc_.cubin_size
+                                         : is_ptx ? nvrtc_.ptx_size
+                                                  : nvrtc_.lto_ir_size)(program_, &size_bytes);
+    if (status != NvrtcLibrary::success || size_bytes == 0) {
+      return {};
+    }
     std::vector<std::byte> bytes(size_bytes);
     check((is_cubin ? nvrtc_.cubin
            : is_ptx ? nvrtc_.ptx
                     : nvrtc_.lto_ir)(program_, reinterpret_cast<char*>(bytes.data())),
           "nvrtcGet...");
+    if (is_ptx && bytes.back() == std::byte{0}) {
+      bytes.pop_back();  // ptxas takes the end of a C string for an unexpected end of the text
+    }
     return bytes;
   }
 
@@ -257,6 +263,15 @@ CompiledProgram Nvrtc::compile(const CompileRequest& request) {
   compiled.kind = request.kind;
   compiled.target = request.target;
   compiled.binary = program.binary(request.kind);
+  if (compiled.binary.empty()) {
+    throw InvalidInput(
+        "runtime.nvrtc.no_result",
+        fmt::format("NVRTC {} has made no {} of '{}' with the options '{}': leave the option out "
+                    "that asks for another result; for -dlto, ask for lto_ir as the kind, or with "
+                    "rtcg compile --target lto:{}",
+                    version(), to_string(request.kind), request.program_name,
+                    fmt::join(request.options.flags, " "), request.target));
+  }
   for (const std::string& expression : request.options.name_expressions) {
     compiled.lowered_names[expression] = program.lowered(expression);
   }

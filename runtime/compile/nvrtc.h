@@ -31,12 +31,12 @@ class Nvrtc : public Compiler {
   [[nodiscard]] std::vector<std::string> system_include_dirs(
       const CompileRequest& request) override;
 
-  /// Makes a cubin, ptx or lto_ir for `request.target`.
+  /// Makes a cubin, ptx (without a final zero) or lto_ir for `request.target`.
   ///
   /// @throws CompileFailure  runtime.nvrtc.refused
   /// @throws Unsupported     runtime.nvrtc.not_found, saying where it looked
   /// @throws InvalidInput    runtime.nvrtc.unknown_target, runtime.nvrtc.wrong_kind,
-  ///                         runtime.nvrtc.bad_option
+  ///                         runtime.nvrtc.bad_option, runtime.nvrtc.no_result
   [[nodiscard]] CompiledProgram compile(const CompileRequest& request) override;
 };
 

@@ -92,7 +92,9 @@ TEST_F(NvrtcTest, LowersTemplateNames) {
 TEST_F(NvrtcTest, MakesPtxAndLtoIr) {
   CompileRequest request = nvrtc_request(tile_kernel);
   request.kind = OutputKind::ptx;
-  EXPECT_NE(text_of(nvrtc().compile(request)).find(".entry tile"), std::string::npos);
+  const std::string ptx = text_of(nvrtc().compile(request));
+  EXPECT_NE(ptx.find(".entry tile"), std::string::npos);
+  EXPECT_EQ(ptx.find('\0'), std::string::npos) << "ptxas refuses a zero";
   request.kind = OutputKind::lto_ir;
   EXPECT_FALSE(nvrtc().compile(request).binary.empty());
 }
@@ -142,6 +144,11 @@ TEST_F(NvrtcTest, RefusesWhatItCannotMake) {
   EXPECT_FALSE(nvrtc().compile(request).binary.empty());
   request.kind = OutputKind::host_object;
   EXPECT_ERROR("runtime.nvrtc.wrong_kind", nvrtc().compile(request));
+  request = nvrtc_request(tile_kernel);
+  request.options.flags = {"-dlto"};  // makes LTO-IR
+  EXPECT_ERROR("runtime.nvrtc.no_result", nvrtc().compile(request));
+  request.kind = OutputKind::ptx;
+  EXPECT_ERROR("runtime.nvrtc.no_result", nvrtc().compile(request));
   request = nvrtc_request(tile_kernel);
   request.options.flags = {"--no-such-option"};
   EXPECT_ERROR("runtime.nvrtc.bad_option", nvrtc().compile(request));
