@@ -11,6 +11,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime.h"
+#include "rtcg/runtime/device/pci_address.h"
 #include "tools/command.h"
 #include "tools/json.h"
 #include "tools/measure_device.h"
@@ -52,12 +53,14 @@ void print_json(bool is_measured) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const runtime::Device& device : runtime::all_devices()) {
     const runtime::DeviceInfo& info = device.info();
+    const std::optional<runtime::PciAddress> pci = pci_address(device);
     list.push_back({{"device", to_string(info.id)},
                     {"name", info.name},
                     {"vendor", info.vendor},
                     {"driver", info.driver_version},
                     {"target", info.target},
                     {"uuid", info.uuid},
+                    {"pci", pci ? to_string(*pci) : ""},
                     {"multiprocessors", info.multiprocessors},
                     {"warp_lanes", info.warp_lanes},
                     {"max_threads_per_block", info.max_threads_per_block},

@@ -54,6 +54,13 @@ int CudaBackend::attribute(CUdevice_attribute attribute) const {
   return value;
 }
 
+std::optional<PciAddress> CudaBackend::pci_address() const {
+  std::array<char, 32> text = {};
+  driver_.cuDeviceGetPCIBusId.must("ask for a device's PCI address", text.data(),
+                                   static_cast<int>(text.size()), device_);
+  return parse_pci_address(text.data());
+}
+
 Backend::Stream CudaBackend::create_stream(const StreamOptions& options) {
   const detail::DeviceCall waits;
   const CurrentContext current(*this);

@@ -17,6 +17,7 @@
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/launch_attributes.h"
+#include "rtcg/runtime/device/pci_address.h"
 #include "rtcg/runtime/device/peer.h"
 #include "rtcg/runtime/device/replay_program.h"
 
@@ -34,6 +35,7 @@ class CudaBackend final : public Backend,
                           public ImageBackend,
                           public LaunchAttributesBackend,
                           public ReplayBackend,
+                          public PciBackend,
                           public GrowableBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
@@ -122,6 +124,8 @@ class CudaBackend final : public Backend,
   SymbolAddress find_global(Program program, const std::string& lowered_name) override;
   void launch(Stream stream, Kernel kernel, const LaunchShape& shape,
               const ArgumentView& arguments) override;
+
+  [[nodiscard]] std::optional<PciAddress> pci_address() const override;
 
   [[nodiscard]] ReplayProgram replay(const CapturedLaunch& launch) override;
 

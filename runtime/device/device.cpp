@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/device/opencl_gpus.h"
+#include "rtcg/runtime/device/pci_address.h"
 #include "rtcg/runtime/device/stream.h"
 
 namespace rtcg::runtime {
@@ -37,6 +38,12 @@ std::string names_of_all() {
 
 constexpr std::string_view uuid_prefix = "GPU-";
 
+[[noreturn]] void throw_not_found(std::string_view name, const std::string& reason) {
+  throw Unsupported("runtime.device.not_found",
+                    fmt::format("there is no device '{}': {}; this machine has {}", name, reason,
+                                names_of_all()));
+}
+
 /// As nvidia-smi prints it, `GPU-8f3c...`, or the first digits of it.
 Device find_by_uuid(std::string_view name) {
   std::string digits;
@@ -53,11 +60,26 @@ Device find_by_uuid(std::string_view name) {
                                : cuda_devices().devices.empty()
                                    ? cuda_devices().why_none
                                    : "no GPU has such a UUID; `nvidia-smi -L` lists them";
-    throw Unsupported("runtime.device.not_found",
-                      fmt::format("there is no device '{}': {}; this machine has {}", name, reason,
-                                  names_of_all()));
+    throw_not_found(name, reason);
   }
   return Device(*found.front());
+}
+
+Device find_by_pci_address(std::string_view name, const PciAddress& address) {
+  std::vector<Device> found;
+  for (Backend* const each : cuda_devices().devices) {
+    if (pci_address(Device(*each)) == address) {
+      found.emplace_back(*each);
+    }
+  }
+  if (found.size() != 1) {
+    throw_not_found(name, found.size() > 1 ? "several parts of a GPU have this PCI address"
+                          : cuda_devices().devices.empty()
+                              ? cuda_devices().why_none
+                              : "no GPU has this PCI address; `nvidia-smi --query-gpu=pci.bus_id "
+                                "--format=csv` lists them");
+  }
+  return found.front();
 }
 
 }  // namespace
@@ -79,7 +101,11 @@ Device Device::host() {
 }
 
 Device Device::find(std::string_view name) {
-  return name.rfind(uuid_prefix, 0) == 0 ? find_by_uuid(name) : find(parse_device_name(name));
+  if (name.rfind(uuid_prefix, 0) == 0) {
+    return find_by_uuid(name);
+  }
+  const std::optional<PciAddress> address = parse_pci_address(name);
+  return address ? find_by_pci_address(name, *address) : find(parse_device_name(name));
 }
 
 Device Device::find(const DeviceName& name) {
@@ -92,9 +118,7 @@ Device Device::find(const DeviceName& name) {
       : there.devices.size() == 1
           ? "there is one device of this kind"
           : fmt::format("there are {} devices of this kind", there.devices.size());
-  throw Unsupported("runtime.device.not_found",
-                    fmt::format("there is no device '{}': {}; this machine has {}", to_string(name),
-                                reason, names_of_all()));
+  throw_not_found(to_string(name), reason);
 }
 
 StreamRef Device::default_stream() const {

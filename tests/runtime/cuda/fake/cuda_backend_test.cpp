@@ -10,6 +10,7 @@
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/launch_attributes.h"
+#include "rtcg/runtime/device/pci_address.h"
 #include "rtcg/runtime/device/program.h"
 #include "tests/runtime/cuda/fake/fake_device.h"
 #include "tests/support/expect_error.h"
@@ -38,6 +39,17 @@ TEST_F(CudaBackend, PutsMemoryBehindReservedAddresses) {
     EXPECT_EQ(live("part"), 1);
   }
   EXPECT_EQ(live("part"), 0);
+}
+
+TEST_F(CudaBackend, IsFoundByItsPciAddress) {
+  EXPECT_EQ(pci_address(Device::find("cuda:1")), (PciAddress{0, 0xac, 0, 0}));
+  EXPECT_EQ(pci_address(Device::host()), std::nullopt);
+  for (const char* name : {"0000:1b:00.0", "1b:00.0", "00000000:1B:00.0"}) {
+    EXPECT_EQ(Device::find(name), Device::find("cuda:0")) << name;
+  }
+  EXPECT_ERROR("runtime.device.not_found", Device::find("0000:ac:00.0"));  // two have it
+  EXPECT_ERROR("runtime.device.not_found", Device::find("0001:1b:00.0"));
+  EXPECT_ERROR("runtime.device.bad_name", Device::find("1b:00"));
 }
 
 TEST_F(CudaBackend, IsFoundByItsUuid) {

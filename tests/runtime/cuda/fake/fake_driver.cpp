@@ -96,8 +96,10 @@ CUresult device_memory(std::size_t* bytes, CUdevice /*device*/) {
   return CUDA_SUCCESS;
 }
 
-CUresult pci_bus_id(char* text, int length, CUdevice /*device*/) {
-  std::strncpy(text, "0000:1b:00.0", static_cast<std::size_t>(length));
+// The last two are parts of one GPU.
+CUresult pci_bus_id(char* text, int length, CUdevice device) {
+  std::strncpy(text, device == 0 ? "0000:1b:00.0" : "0000:AC:00.0",
+               static_cast<std::size_t>(length));
   return CUDA_SUCCESS;
 }
 
