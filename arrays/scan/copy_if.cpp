@@ -28,12 +28,13 @@ enum class Selected { elements, both, places };
 
 /// By a mask of bytes.
 detail::SelectionForm form_of(Selected what, DType word, bool is_long) {
+  const DType kept = what == Selected::places && !is_long ? DType::i32 : word;
   const std::string value =
-      what == Selected::places ? fmt::format("cast({}, @)", name(word)) : "x[@]";
+      what == Selected::places ? fmt::format("cast({}, @)", name(kept)) : "x[@]";
   detail::SelectionForm form{.name = what == Selected::both ? "partition" : "copy_if",
                              .arguments = "mask: u8[n]",
                              .is_chosen = "cast(i32, mask[@] > 0)",
-                             .outputs = {{"selected", word, word, value}},
+                             .outputs = {{"selected", word, kept, value}},
                              .is_long = is_long};
   if (what != Selected::places) {
     form.arguments += fmt::format("; x: {}[n]", name(word));
@@ -65,8 +66,8 @@ class FusedSelection {
   /// @param loops  of the mask in i32
   /// @param given  the arrays besides those of the mask
   FusedSelection(const detail::SelectionForm& form, const detail::ScannedExpression& mask,
-                 const LoopExpression& loops, const Arrays& given)
-      : executor_(executor_of(form, mask.stream.device(), loops.kernel)),
+                 const LoopExpression& loops, const Arrays& given, bool is_aligned)
+      : executor_(executor_of(form, mask.stream.device(), loops.kernel, is_aligned)),
         dtype_(form.outputs[0].dtype) {
     const Arrays own = typed(given);
     const auto named = [](const auto& all, const std::string& name) {
@@ -142,13 +143,15 @@ class FusedSelection {
 
   /// One for all lengths.
   static const loopy::Executor& executor_of(const detail::SelectionForm& form,
-                                            runtime::Device device, const loopy::Kernel& mask) {
+                                            runtime::Device device, const loopy::Kernel& mask,
+                                            bool is_aligned) {
     static auto& known = *new detail::KnownExecutors<std::string>;
-    std::string key = to_string(mask);
+    std::string key = to_string(mask) + (is_aligned ? "aligned " : "");
     for (const detail::SelectionForm::Output& each : form.outputs) {
       key += fmt::format("{} {} {} ", form.name, name(each.dtype), each.value);
     }
-    return known.of(device, key, [&] { return detail::selecting_tiles_kernel(form, &mask); });
+    return known.of(device, key,
+                    [&] { return detail::selecting_tiles_kernel(form, is_aligned, &mask); });
   }
 
   const loopy::Executor& executor_;
@@ -204,9 +207,12 @@ bool select_by_expression(Selected what, DType word, const Expression& mask,
   key += static_cast<char>(what);
   key += static_cast<char>(word);
   const AnyArray* const elements = what == Selected::places ? nullptr : &own.front().second;
+  bool is_aligned = elements == nullptr || detail::is_aligned_for_vectors(*elements);
   for (const AnyArray& leaf : scan.tape.leaves) {
     key += elements != nullptr && leaf.address() == elements->address() ? '=' : ' ';
+    is_aligned = is_aligned && detail::is_aligned_for_vectors(leaf);
   }
+  key += is_aligned ? '|' : ' ';
   static auto& mutex = *new std::mutex;
   static auto& made = *new std::unordered_map<std::string, std::shared_ptr<const FusedSelection>>;
   const auto ready = [&]() -> std::shared_ptr<const FusedSelection> {
@@ -241,7 +247,7 @@ bool select_by_expression(Selected what, DType word, const Expression& mask,
         } else if (elements != nullptr) {
           form.arguments += fmt::format("; x: {}[n]", name(word));
         }
-        fresh = std::make_shared<const FusedSelection>(form, scan, loops, own);
+        fresh = std::make_shared<const FusedSelection>(form, scan, loops, own, is_aligned);
       }
     } catch (const Unsupported&) {  // no loop kernel computes the mask
     }

@@ -53,12 +53,9 @@ bool is_comparable(DType dtype) {
   return dtype == DType::boolean || is_integer(dtype) || (is_floating(dtype) && !is_half(dtype));
 }
 
-/// Whether an element differs from the next one, in the words of the loop engine.
+/// Whether an element `s` differs from the next one, `t`, in the words of the loop engine.
 std::string ends_run(DType dtype) {
-  const char* const differ = "key[@] != later[@]";
-  return is_floating(dtype)
-             ? fmt::format("cast(i32, {} and (key[@] == key[@] or later[@] == later[@]))", differ)
-             : fmt::format("cast(i32, {})", differ);
+  return is_floating(dtype) ? "cast(i32, s != t and (s == s or t == t))" : "cast(i32, s != t)";
 }
 
 enum class OfRuns { keys, lengths, totals };

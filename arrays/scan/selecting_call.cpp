@@ -63,6 +63,11 @@ loopy::KernelOptions options_of(const SelectionForm& form) {
   return options;
 }
 
+/// Whether element `@` ends a run.
+std::string ends_of_runs(const SelectionForm& form) {
+  return with_operands(form.ends_run, "key[@]", "later[@]");
+}
+
 /// `chosen` of element `place`, and `position`: how many are chosen before it. Ends of runs are
 /// counted up to the element before, each of which has a next one.
 std::string scan_of_chosen(const SelectionForm& form, const std::string& place) {
@@ -74,7 +79,7 @@ std::string scan_of_chosen(const SelectionForm& form, const std::string& place) 
         "<{0}> position = up_to - chosen {{id=position, dep=up_to:chosen}}\n",
         type, at(form.is_chosen, "j"), at(form.is_chosen, place));
   }
-  const std::string ends = at(form.ends_run, "j");
+  const std::string ends = at(ends_of_runs(form), "j");
   std::string result;
   if (form.totals) {
     const std::string number(name(form.totals->dtype));
@@ -99,7 +104,7 @@ std::string scan_of_chosen(const SelectionForm& form, const std::string& place) 
   return result + fmt::format(
                       "<i32> chosen = 1 {{id=last, inames={2}}}\n"
                       "chosen = {0} {{id=chosen, dep=last, if={1} < n - 1}}\n",
-                      at(form.ends_run, place), place, place == "i" ? "i" : "b:t");
+                      at(ends_of_runs(form), place), place, place == "i" ? "i" : "b:t");
 }
 
 std::string cast_to(const SelectionForm::Output& output, const std::string& value) {
@@ -127,12 +132,11 @@ TileShape tile_of_totals(const SelectionForm& form) {
   return {256, gathered_bytes(form) <= 8 ? 8 : 4};
 }
 
-/// The same where the values of a tile and the chosen ones are in shared memory, with a byte for
-/// each mark, and six blocks run at once. On an H200 (2026-11-29) 2^28 elements of 4 bytes take
-/// 824 us in tiles of 256 * 15 and 851 of 256 * 11.
+/// The same for threads that keep the values of their items in registers, with one word of marks:
+/// 32 registers, so that four blocks run at once. On an H200 (2026-11-29) 2^28 elements of 4 bytes
+/// take 586 us in such tiles of 512 * 16, written by hand, and 648 of 256 * 16.
 TileShape tile_of_marks(const SelectionForm& form) {
-  const std::int64_t bytes = gathered_bytes(form);
-  return {256, bytes <= 4 ? 15 : bytes <= 8 ? 7 : 3};
+  return {512, gathered_bytes(form) <= 4 ? 16 : 8};
 }
 
 /// The statement that writes the values of `output`, which the block has gathered for `gathered`.
@@ -182,56 +186,82 @@ loopy::Kernel kernel_of_totals(const SelectionForm& form) {
                   kept, items, threads));
 }
 
-/// Statements that load the values of a tile, `@` of each element, and gather in shared memory the
-/// chosen ones from the first place on, and all others from the last one down if `has_rejected`.
-std::string gathered(const SelectionForm::Output& output, int tile, const std::string& element,
-                     bool has_rejected) {
-  return fmt::format(
-      "<{0}> tile_{1}[{2}]\n<{0}> kept_{1}[{2}]\n"
-      "tile_{1}[f] = {3} {{id=tile_{1}, inames=b:f}}\n"
-      "kept_{1}[{4}] = tile_{1}[t] {{disjoint, id=kept_{1}, {5}dep=tile_{1}:marks:up_to, "
-      "inames=b:t}}\n",
-      name(output.kept), output.name, tile, at(output.value, element),
-      has_rejected ? fmt::format("if(marks[t] > 0, up_to - 1, {} - t + up_to)", tile - 1)
-                   : "up_to - 1",
-      has_rejected ? "" : "if=marks[t] > 0, ");
+/// Where the mark of an element is computed from the element that the statement `load` has read, it
+/// takes that one.
+loopy::Kernel with_kept_element(loopy::Kernel kernel, const std::string& mark,
+                                const std::string& load) {
+  using loopy::Expr;
+  const loopy::Assignment kept = *get_if<loopy::Assignment>(*find_instruction(kernel, load));
+  for (loopy::Instruction& each : kernel.instructions) {
+    if (each.id == mark && is<loopy::Access>(kept.value)) {
+      each = map_expressions(each, [&](const Expr& expr) {
+        return rewrite_bottom_up(expr, [&](const Expr& part) {
+          return part == kept.value ? std::optional(kept.targets.front()) : std::nullopt;
+        });
+      });
+    }
+  }
+  return kernel;
 }
 
 /// Blocks that mark the chosen elements of a tile, gather them, and then look back for the place of
-/// the first one. Threads load neighbours, and then own `items` neighbours each; an odd number of
-/// these is in different banks.
-loopy::Kernel kernel_of_marks(const SelectionForm& form, const loopy::Kernel* mask) {
+/// the first one. Each thread owns `items` neighbours, and loads them by vectors if `is_aligned`.
+loopy::Kernel kernel_of_marks(const SelectionForm& form, const loopy::Kernel* mask,
+                              bool is_aligned) {
   const auto [threads, items] = tile_of_marks(form);
   const int tile = threads * items;
-  const std::string element = fmt::format("({}*b + f)", tile);
+  const std::string own = fmt::format("{}*thread + item", items);
+  const std::string element = fmt::format("({}*b + {})", tile, own);
   const bool has_runs = !form.ends_run.empty();
-  const std::string& is_marked = has_runs ? form.ends_run : form.is_chosen;
   std::string domains = fmt::format(
-      "{{[b]: 0 <= b and {0}*b < n}} {{[f]: 0 <= f < {0} and {0}*b + f < n}} "
-      "{{[e]: 0 <= e < {0} and {0}*b + e >= n}} {{[t, s]: 0 <= t < {0} and 0 <= s <= t}} "
-      "{{[j]: 0 <= j < {0}*b}} {{[h]: 0 <= h < number}}",
-      tile);
-  std::string statements = fmt::format(
-      "<u8> marks[{0}]\n<i32> total[1]\n"
-      "marks[e] = 0 {{id=none, inames=b:e}}\n"
-      "{1}marks[f] = cast(u8, mark) {{id=marks, dep=mark:none, inames=b:f}}\n",
-      tile,
-      has_runs ? fmt::format("<i32> mark = 1 {{id=last, inames=b:f}}\n"
-                             "mark = {} {{id=mark, dep=last, if={} < n - 1}}\n",
-                             at(is_marked, element), element)
-               : fmt::format("<i32> mark = {} {{id=mark, inames=b:f}}\n", at(is_marked, element)));
+      "{{[b, thread, item]: 0 <= b and 0 <= thread < {0} and 0 <= item < {1} and "
+      "{2}*b + {3} < n}} {{[s]: 0 <= s <= {3}}} {{[u]: 0 <= u < {2} and {2}*b + u < n}} "
+      "{{[j]: 0 <= j < {2}*b}} {{[h]: 0 <= h < number}}",
+      threads, items, tile, own);
+  std::string statements = fmt::format("<u8> marks[{}]\n", tile);
   std::string kept;
+  std::string gathered;
   std::string outputs;
+  std::string private_arrays;
   for (const SelectionForm::Output& each : form.outputs) {
-    statements += gathered(each, tile, element, form.rejected.has_value());
+    // ends of runs are found by the next element, too: the last one of a thread is in `later`
+    const std::string value = fmt::format("own_{}{}", each.name, has_runs ? "[item]" : "");
+    if (has_runs) {
+      private_arrays = fmt::format("set_temporary_address_space(own_{}, private)\n", each.name);
+      statements += fmt::format(
+          "<{0}> own_{1}[{2}]\n"
+          "own_{1}[{3}] = later[{4}*b + {3}*thread + {5}] {{id=next, inames=b:thread, "
+          "if={4}*b + {3}*thread + {3} < n}}\n",
+          name(each.kept), each.name, items + 1, items, tile, items - 1);
+    }
+    statements += fmt::format("{}{} = {} {{id=own_{}, inames=b:thread:item}}\n",
+                              has_runs ? "" : fmt::format("<{}> ", name(each.kept)), value,
+                              at(each.value, element), each.name);
+    const std::string place =
+        form.rejected
+            ? fmt::format("if(marks[{0}] > 0, up_to - 1, {1} - ({0}) + up_to)", own, tile - 1)
+            : "up_to - 1";
+    gathered += fmt::format(
+        "<{0}> kept_{1}[{2}]\n"
+        "kept_{1}[{3}] = {4} {{disjoint, id=kept_{1}, {5}dep=own_{1}:marks:up_to, "
+        "inames=b:thread:item}}\n",
+        name(each.kept), each.name, tile, place, value,
+        form.rejected ? "" : fmt::format("if=marks[{}] > 0, ", own));
     outputs += written(each, "before", "h", fmt::format("kept_{}[h]", each.name), each.name);
-    kept += fmt::format(", tile_{0}, kept_{0}", each.name);
+    kept += fmt::format("{}kept_{}", kept.empty() ? "" : ", ", each.name);
   }
+  const std::string first = "own_" + form.outputs.front().name;
   statements += fmt::format(
-      "<i32> up_to = scan(sum, s, cast(i32, marks[s])) {{id=up_to, dep=marks, inames=b:t}}\n"
-      "total[0] = up_to {{id=total, dep=up_to, if=t == {}}}\n"
-      "<i32> number = total[0] {{id=number_h, inames=b, dep=total}}\n",
-      tile - 1);
+      "marks[{0}] = {1} {{id=marks, inames=b:thread:item, dep={2}}}\n"
+      "<i32> number = sum(u, cast(i32, marks[u])) {{id=number_h, inames=b, dep=marks}}\n"
+      "<i32> up_to = scan(sum, s, cast(i32, marks[s])) {{id=up_to, dep=marks:number_h, "
+      "inames=b:thread:item}}\n",
+      own,
+      has_runs ? fmt::format("cast(u8, {} == n - 1 or {})", element,
+                             with_operands(form.ends_run, first + "[item]", first + "[item + 1]"))
+               : fmt::format("cast(u8, {})", at(form.is_chosen, element)),
+      has_runs ? first + ":next" : first);
+  statements += gathered;
   if (form.rejected) {
     domains += " {[r]: 0 <= r < others}";
     statements += fmt::format(
@@ -243,22 +273,25 @@ loopy::Kernel kernel_of_marks(const SelectionForm& form, const loopy::Kernel* ma
   }
   statements += fmt::format(
       "<i32> before = scan(sum, j, cast(i32, {})) {{id=before, inames=b, dep=number_h}}\n"
-      "count[0] = before + number {{if=t == 0 and {}*(b + 1) >= n, dep=before, inames=b:t}}\n",
-      at(is_marked, "j"), tile);
+      "count[0] = before + number {{if={}*(b + 1) >= n, dep=before, inames=b}}\n",
+      at(has_runs ? ends_of_runs(form) : form.is_chosen, "j"), tile);
   loopy::Kernel kernel = loopy::make_kernel(domains, statements + outputs, options_of(form));
   if (mask != nullptr) {
     kernel = with_mask(std::move(kernel), *mask);
   }
+  constexpr int vector_bytes = 16;
+  const int lanes = vector_bytes / static_cast<int>(size_bytes(form.outputs.front().kept));
   return loopy::apply_recipe(
-      std::move(kernel),
+      with_kept_element(std::move(kernel), "marks", first),
       fmt::format(
-          "set_temporary_address_space([marks, total{}], local)\n"
-          "split_iname(t, {}, outer_name=thread, inner_name=item, outer_tag=l.0, inner_tag=ilp)\n"
-          "split_iname(f, {}, outer_tag=ilp, inner_tag=l.0)\n"
-          "split_iname(e, {}, inner_tag=l.0)\n"
+          "set_temporary_address_space([{}], local)\n{}tag_inames(thread:l.0)\n{}"
           "split_iname(h, {}, inner_tag=l.0)\n{}"
           "tag_inames(b:g.0)\nscan_over_grid(b, how=look_back, totals=[number])\n",
-          kept, items, threads, threads, threads,
+          kept, private_arrays,
+          is_aligned && lanes < items
+              ? fmt::format("split_iname(item, {}, outer_tag=ilp, inner_tag=vec)\n", lanes)
+              : fmt::format("tag_inames(item:{})\n", is_aligned ? "vec" : "ilp"),
+          threads,
           form.rejected ? fmt::format("split_iname(r, {}, inner_tag=l.0)\n", threads) : ""));
 }
 
@@ -315,8 +348,14 @@ loopy::Kernel with_mask(loopy::Kernel kernel, const loopy::Kernel& scan) {
   return kernel;
 }
 
-loopy::Kernel selecting_tiles_kernel(const SelectionForm& form, const loopy::Kernel* mask) {
-  return form.totals ? kernel_of_totals(form) : kernel_of_marks(form, mask);
+loopy::Kernel selecting_tiles_kernel(const SelectionForm& form, bool is_aligned,
+                                     const loopy::Kernel* mask) {
+  return form.totals ? kernel_of_totals(form) : kernel_of_marks(form, mask, is_aligned);
+}
+
+bool is_aligned_for_vectors(const AnyArray& array) {
+  constexpr std::uint64_t vector_bytes = 16;
+  return array.address() % vector_bytes == 0;
 }
 
 void SelectingCall::run(runtime::StreamRef stream,
@@ -329,11 +368,14 @@ void SelectingCall::run(runtime::StreamRef stream,
     return;
   }
   std::vector<loopy::NamedArgument> arguments;
+  bool is_aligned = true;
   for (const auto& [name, array] : arrays) {
     arguments.push_back(loop_argument(name, array, stream));
+    is_aligned = is_aligned && (name == "later" || is_aligned_for_vectors(array));
   }
   arguments.push_back(loopy::arg("n", n));
-  tiles_.of(device, true, [&] { return selecting_tiles_kernel(form_); })(stream, arguments);
+  tiles_.of(device, is_aligned, [&] { return selecting_tiles_kernel(form_, is_aligned); })(
+      stream, arguments);
 }
 
 }  // namespace rtcg::arrays::detail

@@ -34,8 +34,8 @@ struct SelectionForm {
   std::string name;
   std::string arguments;    ///< arrays that are read: "key: i32[n]"
   std::string is_chosen{};  ///< 1 or 0
-  /// 1 or 0; for the last element, which is chosen as well, it is not asked. Empty: `is_chosen`
-  /// holds for all.
+  /// 1 or 0, of `s`, an element of `key`, and `t`, the next one, the element of `later`: whether a
+  /// run ends between them. The last element ends one as well. Empty: `is_chosen` holds for all.
   std::string ends_run{};
   std::optional<Totals> totals{};  ///< along runs; with `ends_run`
   std::vector<Output> outputs{};
@@ -57,14 +57,18 @@ inline constexpr const char* length_of_mask = "n0";
 [[nodiscard]] loopy::Kernel selecting_kernel(const SelectionForm& form);
 
 /// For CUDA: blocks of threads gather their chosen elements in shared memory, look back for the
-/// place of the first one, and write them side by side. Elements are read once; with totals blocks
-/// look back first, and read elements once more from a cache. Not for long ones.
+/// place of the first one, and write them side by side. Elements are read once and kept in
+/// registers, with their marks in one word of bits; with totals blocks look back first, and read
+/// elements once more from a cache. Not for long ones.
 ///
 /// @source NVIDIA CUB, `DeviceSelect` and `DeviceReduce::ReduceByKey`; Merrill and Garland 2016,
 ///         Single-pass parallel prefix scan with decoupled look-back
-/// @param mask  not with totals; if there is one, `mask: i32[n]` of the form stands for its values: see with_mask()
-[[nodiscard]] loopy::Kernel selecting_tiles_kernel(const SelectionForm& form,
+/// @param is_aligned  arrays but `later` begin where vectors of 16 bytes may
+/// @param mask  not with totals; if there is one, `mask: i32[n]` of the form stands for its values:
+/// see with_mask()
+[[nodiscard]] loopy::Kernel selecting_tiles_kernel(const SelectionForm& form, bool is_aligned,
                                                    const loopy::Kernel* mask = nullptr);
+[[nodiscard]] bool is_aligned_for_vectors(const AnyArray& array);
 
 /// A selection that runs on any device. Any thread may use it.
 class SelectingCall {

@@ -26,47 +26,76 @@ Expr length_of(const Temporary& temporary) {
   return simplify_index(length);
 }
 
-/// Registers for threads of blocks that look back with one value, by the bytes of their arrays,
-/// whose elements are registers. Such blocks wait for others, so that a multiprocessor needs many
-/// of them. On an H200 (2026-11-29) sums along 2^28 elements took 0.87 of the time in f32, 24 of a
-/// thread, and 0.95 in f64, 16 of a thread.
+/// Registers for threads of blocks that look back with one value, by the bytes of the arrays, whose
+/// elements are registers, that they read afterwards. Such blocks wait for others, so that a
+/// multiprocessor needs many of them. On an H200 (2026-11-29) sums along 2^28 elements took 0.87 of
+/// the time in f32, 24 of a thread, and 0.95 in f64, 16 of a thread. Blocks that have done with
+/// their arrays are those of selections: written by hand, those with 32 registers took 0.89 of the
+/// time of those with 40, in larger blocks.
 struct RegisterBound {
   std::int64_t array_bytes;
   int registers;
 };
 constexpr RegisterBound register_bounds[] = {{96, 40}, {128, 64}};
+constexpr int registers_without_arrays = 32;
 // CUDA Programming Guide, Compute Capabilities 7.5 to 12.0
 constexpr std::int64_t registers_of_multiprocessor = 65536;
 constexpr std::int64_t most_resident_blocks = 16;
 
+/// What the statements of the launch read that run after `first`.
+NameSet read_after(const LaunchFacts& launch, const Instruction& first) {
+  NameSet after = {first.id};
+  NameSet read;
+  for (std::size_t before = 0; before != after.size();) {
+    before = after.size();
+    for (const std::size_t each : launch.statements) {
+      const Instruction& instruction = launch.kernel.instructions[each];
+      if (std::any_of(instruction.depends_on.begin(), instruction.depends_on.end(),
+                      [&](const std::string& id) { return after.count(id) != 0; })) {
+        after.insert(instruction.id);
+        read.merge(read_variables(launch.kernel, instruction));
+      }
+    }
+  }
+  return read;
+}
+
 /// Blocks that a multiprocessor should have room for; 0 for launches that are not bounded.
 int least_resident_blocks(const LaunchFacts& launch, std::int64_t threads) {
   NameSet written;
+  NameSet read;
   std::size_t values = 0;
   for (const std::size_t each : launch.statements) {
     const Instruction& instruction = launch.kernel.instructions[each];
-    const LookBack* look_back = get_if<LookBack>(instruction);
-    values += look_back != nullptr ? look_back->values.size() : 0;
+    if (const LookBack* look_back = get_if<LookBack>(instruction)) {
+      values += look_back->values.size();
+      read = read_after(launch, instruction);
+    }
     written.merge(written_variables(instruction));
   }
   if (values != 1) {
     return 0;
   }
+  bool has_arrays = false;
   std::int64_t array_bytes = 0;
   for (const Temporary& each : launch.kernel.temporaries) {
     const auto length = as_integer(length_of(each));
     if (written.count(each.name) != 0 && each.address_space == AddressSpace::private_ &&
         each.type && !each.shape.empty() && length) {
-      array_bytes += *length * size_bytes(*each.type);
+      has_arrays = true;
+      array_bytes += read.count(each.name) != 0 ? *length * size_bytes(*each.type) : 0;
     }
   }
   const auto* bound =
       std::find_if(std::begin(register_bounds), std::end(register_bounds),
                    [&](const RegisterBound& each) { return array_bytes <= each.array_bytes; });
-  return bound == std::end(register_bounds)
-             ? 0
-             : static_cast<int>(std::min(registers_of_multiprocessor / (bound->registers * threads),
-                                         most_resident_blocks));
+  if (bound == std::end(register_bounds)) {
+    return 0;
+  }
+  const int registers =
+      has_arrays && array_bytes == 0 ? registers_without_arrays : bound->registers;
+  return static_cast<int>(
+      std::min(registers_of_multiprocessor / (registers * threads), most_resident_blocks));
 }
 
 /// Arrays that the launch writes and reads. Where threads wait for each other, they may read what

@@ -7,6 +7,7 @@
 #include "rtcg/cgen/ast/infer_type.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -377,7 +378,10 @@ class Lowering {
     const bool is_and = e.op == LogicalOp::and_;
     std::optional<cgen::Expr> result;
     for (const Expr& each : e.operands) {
-      const auto value = known_condition(*scope_.kernel, *scope_.values, each);
+      auto value = known_condition(*scope_.kernel, *scope_.values, each);
+      if (!value && is_never_equal_here(each)) {
+        value = false;
+      }
       if (value == is_and) {
         continue;
       }
@@ -390,11 +394,24 @@ class Lowering {
     return result.value_or(cgen::Expr(is_and ? 1 : 0));
   }
 
+  /// Whether it is a test of equality that fails for all that is known here.
+  [[nodiscard]] bool is_never_equal_here(const Expr& expr) const {
+    const Comparison* comparison = get_if<Comparison>(expr);
+    const auto parts = comparison != nullptr && comparison->op == ComparisonOp::equal
+                           ? comparisons_of(with_values(*scope_.values, expr))
+                           : std::nullopt;
+    return parts && parts->size() == 1 && parts->front().quotients.is_unconstrained() &&
+           is_never(context(), parts->front().constraint);
+  }
+
   cgen::Expr bitwise(const Bitwise& e, const Type& type) const {
     cgen::Expr left = lower(e.left, type);
     const cgen::Expr right = lower(e.right, type);
     const auto right_kind = integer_kind(right);
     const bool is_shift = e.op == BitOp::shift_left || e.op == BitOp::shift_right;
+    if (is_shift && evaluate_integer(with_values(*scope_.values, e.right), {}) == 0) {
+      return left;
+    }
     if (is_shift && is_loose(e.left) && right_kind && cgen::size_bytes(*right_kind) == 8) {
       left = cgen::cast(cgen::Scalar{*right_kind}, left);  // 1 << k has the bits that k counts
     }

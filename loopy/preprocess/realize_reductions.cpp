@@ -98,6 +98,7 @@ Realizer::Realizer(Kernel kernel, const PreprocessOptions& options)
 Kernel Realizer::run() {
   described_ = std::move(kernel_.instructions);
   kernel_.instructions.clear();
+  make_mark_words();
   for (const Instruction& instruction : described_) {
     realize(instruction);
   }
@@ -181,6 +182,9 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
     done_.push_back({expr, branches_, value});
     branches_ = outer;
     return value;
+  }
+  if (const auto count = count_of_marks(expr)) {
+    return *count;
   }
   if (const Conditional* conditional = get_if<Conditional>(expr)) {
     return realize_conditional(*conditional, around);

@@ -87,6 +87,44 @@ ScanBounds bounds_of(const Kernel& kernel, const Reduction& reduction, const Ins
   return bounds;
 }
 
+/// Whether the statement sets, in each iteration and before the scan, the one element that the scan
+/// then takes: `marks[t] = ...` for scan(sum, s, marks[s]) with s <= t. Lanes set theirs together.
+bool sets_new_element(const Kernel& kernel, const std::vector<Instruction>& all,
+                      const Instruction& setter, const std::string& array,
+                      const Reduction& reduction, const Instruction& around,
+                      const ScanBounds& bounds) {
+  const Assignment* assignment = get_if<Assignment>(setter);
+  const Access* target = assignment != nullptr && assignment->targets.size() == 1
+                             ? get_if<Access>(assignment->targets.front())
+                             : nullptr;
+  const auto index = target != nullptr && target->indices.size() == 1
+                         ? to_affine(target->indices.front())
+                         : std::nullopt;
+  if (!index || !(*index == bounds.upper) || setter.within_inames != around.within_inames ||
+      !comes_after(all, around, setter.id)) {
+    return false;
+  }
+  bool is_in_thread = false;
+  for (const std::string& sweep : bounds.sweeps) {
+    const InameTag tag = tag_of(kernel, sweep);
+    if (is_in_thread && !tag.is_lane()) {
+      return false;  // the scan would have to be within the loop and after it
+    }
+    is_in_thread = is_in_thread || tag.kind == AxisKind::block;
+  }
+  bool is_only_element = true;
+  for (const Expr& operand : reduction.operands) {
+    walk(operand, [&](const Expr& part) {
+      const Access* access = get_if<Access>(part);
+      is_only_element =
+          is_only_element && (access == nullptr || access->array != array ||
+                              access->indices == std::vector<Expr>{Name{reduction.inames.front()}});
+      return is_only_element;
+    });
+  }
+  return is_only_element;
+}
+
 void check_operand(const Kernel& kernel, const std::vector<Instruction>& others,
                    const Reduction& reduction, const Instruction& around,
                    const ScanBounds& bounds) {
@@ -104,7 +142,8 @@ void check_operand(const Kernel& kernel, const std::vector<Instruction>& others,
     }
     for (const Instruction& other : others) {
       for (const std::string& each : written_variables(other)) {
-        if (other.within_inames.count(sweep) != 0 && read.count(each) != 0) {
+        if (other.within_inames.count(sweep) != 0 && read.count(each) != 0 &&
+            !sets_new_element(kernel, others, other, each, reduction, around, bounds)) {
           refuse(around, reduction,
                  fmt::format("'{}' writes '{}' within '{}'", other.id, each, sweep));
         }

@@ -100,6 +100,24 @@ class Realizer {
                            const std::vector<std::string>& accumulators, std::vector<Expr> operands,
                            const Instruction& update, const std::string& after);
 
+  // ---- marks of items as bits (mark_words.cpp)
+  /// The marks of the items of each thread, where an array of marks was described.
+  struct MarkWord {
+    std::string word{};
+    std::string thread{};    ///< the axis of the block
+    Instruction threads{};   ///< the statement that sets them, without the axis and the items
+    bool has_total = false;  ///< whether something asks for all marks of the block
+    // when something has asked for them
+    std::string before{};  ///< the number of marks of the threads before
+    Expr total = 0;
+    std::string last{};
+  };
+  /// Arrays of marks that each thread sets and reads for its items, and that are counted: as words.
+  void make_mark_words();
+  void make_mark_word(const Temporary& array);
+  /// The number of marks that an expression made by make_mark_words asks for.
+  std::optional<Expr> count_of_marks(const Expr& expr);
+
   // ---- scans over the threads of a block (scan_threads.cpp)
   /// What the threads along an axis of the block have together.
   struct ThreadScan {
@@ -120,7 +138,8 @@ class Realizer {
   struct ScanItems {
     std::vector<std::string> arrays{};
     std::int64_t count = 0;
-    Expr place = 0;  ///< of the items of a statement in the arrays
+    Expr place = 0;         ///< of the items of a statement in the arrays
+    bool are_bits = false;  ///< of the one element of the one array: each item is 1 or 0
     std::string last{};
   };
   /// @param so_far  the value before the threads, the same for all
@@ -244,7 +263,23 @@ class Realizer {
   NameSet new_dependencies_;
   std::map<std::string, std::string> whole_axes_;
   std::vector<std::string> look_back_states_;
+  std::vector<MarkWord> mark_words_;
 };
+
+/// Whether the statement needs what `id` does, of itself or through others.
+[[nodiscard]] bool comes_after(const std::vector<Instruction>& all, const Instruction& statement,
+                               const std::string& id);
+
+inline constexpr std::int64_t bits_of_word = 32;
+/// Whether the value is 1 or 0 whatever it reads.
+[[nodiscard]] bool is_zero_or_one(const Expr& expr);
+/// The one element of an array of u32. Its index mentions the lanes of the place, so that these
+/// share it.
+[[nodiscard]] Expr word_of_marks(const std::string& array, const Expr& place);
+/// The word with the bit of a place set if the value is 1.
+[[nodiscard]] Expr with_mark(const Expr& word, const Expr& value, const Expr& place);
+/// How many bits of a u32 are set up to that of a place, which counts as well.
+[[nodiscard]] Expr marks_up_to(const Expr& word, const Expr& place);
 
 /// `names` as expressions.
 [[nodiscard]] std::vector<Expr> as_names(const std::vector<std::string>& names);

@@ -238,7 +238,15 @@ Realizer::ScanItems Realizer::load_items(const Reduction& reduction,
     copies.emplace(*each, copy_name(names_, *each));
   }
   items.place = to_expr(place);
-  for (std::size_t i = 0; i < operation.types().size(); ++i) {
+  const auto kind = cgen::scalar_kind(operation.types().front());
+  items.are_bits = options_.has_warp_shuffles && operation.name() == "sum" && kind &&
+                   cgen::is_integral(*kind) && items.count > 1 && items.count <= bits_of_word &&
+                   is_zero_or_one(reduction.operands.front());
+  if (items.are_bits) {
+    items.arrays = {add_temporary(base_name(reduction) + "_marks", cgen::u32,
+                                  AddressSpace::private_, {Expr(1)})};
+  }
+  for (std::size_t i = 0; !items.are_bits && i < operation.types().size(); ++i) {
     items.arrays.push_back(add_temporary(base_name(reduction) + "_items" + operation.suffix(i),
                                          operation.types()[i], AddressSpace::private_,
                                          {Expr(items.count)}));
@@ -250,10 +258,14 @@ Realizer::ScanItems Realizer::load_items(const Reduction& reduction,
   for (const std::string& each : sweeps.items) {
     threads.within_inames.erase(each);
   }
-  const std::string item = add_loop("item", 0, items.count, {AxisKind::unroll});
   NameSet inner = threads.within_inames;
-  inner.insert(item);
-  const std::string cleared = add_statements("_clear", elements_at(items.arrays, Name{item}),
+  Expr cleared_place = 0;
+  if (!items.are_bits) {
+    const std::string item = add_loop("item", 0, items.count, {AxisKind::unroll});
+    inner.insert(item);
+    cleared_place = Name{item};
+  }
+  const std::string cleared = add_statements("_clear", elements_at(items.arrays, cleared_place),
                                              operation.neutral(), items.arrays, inner, threads, "");
   kernel_ = with_tagged_copies(std::move(kernel_), copies, around.within_inames);
   const auto renamed = [&](const Affine& affine) {
@@ -284,8 +296,14 @@ Realizer::ScanItems Realizer::load_items(const Reduction& reduction,
     values.push_back(
         realize_within(substitute(operand, {{reduction.inames.front(), to_expr(element)}}), load));
   }
-  items.last = add_statements("_load", elements_at(items.arrays, to_expr(renamed(place))), values,
-                              items.arrays, load.within_inames, load, cleared);
+  const Expr own_place = to_expr(renamed(place));
+  std::vector<Expr> elements = elements_at(items.arrays, own_place);
+  if (items.are_bits) {
+    elements = {word_of_marks(items.arrays.front(), own_place)};
+    values = {with_mark(elements.front(), values.front(), own_place)};
+  }
+  items.last =
+      add_statements("_load", elements, values, items.arrays, load.within_inames, load, cleared);
   for (std::size_t i = 0; i < items.arrays.size(); ++i) {
     (kernel_.instructions.end() - 1 - static_cast<std::ptrdiff_t>(i))->exchanges_items =
         around.exchanges_items;
@@ -307,7 +325,7 @@ std::vector<Expr> Realizer::scan_items(const ReductionOperation& operation,
   within.insert(whole_axis(sweeps.thread));
   Accumulated own;
   own.last = items.last;
-  if (items.count > 1) {
+  if (items.count > 1 && !items.are_bits) {
     const std::string item = add_loop("item", 1, items.count, {AxisKind::unroll});
     NameSet inner = within;
     inner.insert(item);
@@ -319,8 +337,12 @@ std::vector<Expr> Realizer::scan_items(const ReductionOperation& operation,
   for (std::size_t i = 0; i < items.arrays.size(); ++i) {
     own.names.push_back(add_temporary(items.arrays[i] + "_sum", operation.types()[i]));
   }
-  own.last = add_statements("_sum", as_names(own.names), elements_at(items.arrays, items.count - 1),
-                            own.names, within, threads, own.last);
+  std::vector<Expr> of_thread = elements_at(items.arrays, items.are_bits ? 0 : items.count - 1);
+  if (items.are_bits) {
+    of_thread = {call("popcount", of_thread)};
+  }
+  own.last =
+      add_statements("_sum", as_names(own.names), of_thread, own.names, within, threads, own.last);
   ThreadScan scan =
       scan_axis(operation, own, sweeps.thread, threads,
                 {.before = true, .total = !sweeps.loops.empty() || !sweeps.grid.empty()});
@@ -332,7 +354,10 @@ std::vector<Expr> Realizer::scan_items(const ReductionOperation& operation,
                                 scan.before, within, threads, scan.last);
   }
   new_dependencies_.insert(scan.last);
-  return operation.combine(start, elements_at(items.arrays, items.place));
+  return operation.combine(
+      start, items.are_bits ? std::vector<Expr>{marks_up_to(
+                                  word_of_marks(items.arrays.front(), items.place), items.place)}
+                            : elements_at(items.arrays, items.place));
 }
 
 std::string Realizer::add_loop(const std::string& base, std::int64_t first, std::int64_t end,

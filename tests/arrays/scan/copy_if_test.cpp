@@ -1,5 +1,11 @@
 #include "rtcg/arrays/scan/copy_if.h"
 
+#include <algorithm>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create/create.h"
@@ -59,6 +65,38 @@ TEST(CopyIf, MovesElementsOfEverySize) {
       EXPECT_EQ(to_string(both.selected(Slice{0, both.count.item()})), to_string(expected));
       EXPECT_EQ(to_string(both.rejected(Slice{0, 70 - both.count.item()})),
                 to_string(select(all, evaluate(!mask))));
+    }
+  });
+}
+
+// lengths around those of blocks, and arrays that begin anywhere
+TEST(CopyIf, ChoosesWhatTheStandardLibraryDoes) {
+  on_every_device([] {
+    std::mt19937 random(11);
+    for (const std::int64_t count : {1, 4097, 8191, 8193, (1 << 17) + 3}) {
+      std::vector<std::int32_t> numbers;
+      for (std::int64_t i = 0; i < count + 3; ++i) {
+        numbers.push_back(static_cast<std::int32_t>(random()));
+      }
+      const Array<std::int32_t> all(numbers);
+      for (const std::int64_t first : {0, 3}) {
+        SCOPED_TRACE(std::to_string(count) + " from " + std::to_string(first));
+        const AnyArray x = all(Slice{first, first + count});
+        const std::vector<std::int32_t> own(numbers.begin() + first,
+                                            numbers.begin() + first + count);
+        std::vector<std::int32_t> expected;
+        std::copy_if(own.begin(), own.end(), std::back_inserter(expected),
+                     [](std::int32_t each) { return each > 1000; });
+        EXPECT_EQ(Array<std::int32_t>(copy_if(x, x > 1000).trimmed()).to_vector(), expected);
+        const PartitionedElements both = partition(x, x % 2 == 0);
+        const auto is_even = [](std::int32_t each) { return each % 2 == 0; };
+        EXPECT_EQ(both.count.item(), std::count_if(own.begin(), own.end(), is_even));
+        std::vector<std::int32_t> odd;
+        std::remove_copy_if(own.begin(), own.end(), std::back_inserter(odd), is_even);
+        EXPECT_EQ(
+            Array<std::int32_t>(both.rejected(Slice{0, count - both.count.item()})).to_vector(),
+            odd);
+      }
     }
   });
 }

@@ -1,6 +1,7 @@
 #include "rtcg/arrays/scan/runs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -52,6 +53,29 @@ TEST(Runs, AreThoseOfTheStandardLibrary) {
       ASSERT_EQ(summed.count.item(), runs);
       EXPECT_EQ(first_of<std::int32_t>(summed.keys, runs), expected);
       EXPECT_EQ(first_of<std::int64_t>(summed.values, runs), sums);
+    }
+  });
+}
+
+TEST(Runs, OfAnyLengthAndAlignment) {
+  on_every_device([] {
+    std::mt19937 random(3);
+    for (const std::int64_t count : {1, 4095, 8193, (1 << 17) - 3}) {
+      std::vector<std::int16_t> keys;
+      for (std::int64_t i = 0; i < count + 1; ++i) {
+        keys.push_back(random() % 3 == 0 ? static_cast<std::int16_t>(random())
+                                         : static_cast<std::int16_t>(i / 5000));
+      }
+      const Array<std::int16_t> all(keys);
+      for (const std::int64_t first : {0, 1}) {
+        SCOPED_TRACE(std::to_string(count) + " from " + std::to_string(first));
+        std::vector<std::int16_t> expected;
+        std::unique_copy(keys.begin() + first, keys.begin() + first + count,
+                         std::back_inserter(expected));
+        EXPECT_EQ(
+            Array<std::int16_t>(unique(all(Slice{first, first + count})).trimmed()).to_vector(),
+            expected);
+      }
     }
   });
 }

@@ -1,8 +1,10 @@
 // Selections by blocks that look back, as CUDA text: compiled for a GPU, and run on the CPU.
 #include "rtcg/arrays/scan/selecting_call.h"
 
+#include <cmath>
 #include <cstring>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/core/array.h"
@@ -42,18 +44,19 @@ SelectionForm form_of_sums() {
           .arguments =
               "key: i32[n]; later: i32[n - 1]; value: i32[n]; "
               "later_value: i32[n - 1]",
-          .ends_run = "cast(i32, key[@] != later[@])",
+          .ends_run = "cast(i32, s != t)",
           .totals = SelectionForm::Totals{DType::i32, "value[@]", "later_value[@]", "s + t", "0"},
           .outputs = {{"keys", DType::i32, DType::i32, "key[@]"},
                       {"sums", DType::i64, DType::i32, "total"}}};
 }
 
-// blocks take 3840 elements, or 2048 with totals
-const std::vector<int> counts = {1, 31, 255, 2047, 2048, 2049, 3839, 3840, 3841, 9000};
+// blocks take 8192 elements, or 2048 with totals
+const std::vector<int> counts = {1, 31, 2047, 2049, 8191, 8192, 8193, 17001};
 
 TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
-  for (const bool has_rejected : {false, true}) {
-    const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_copy(has_rejected));
+  for (const bool has_rejected : {false, true}) {  // these are not aligned
+    const loopy::Kernel kernel =
+        detail::selecting_tiles_kernel(form_of_copy(has_rejected), !has_rejected);
     EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
     taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
     loopy::CudaTextOnCpu text(kernel);
@@ -106,7 +109,7 @@ TEST(SelectingCall, ComputesItsMaskItself) {
   SelectionForm form = form_of_copy(false);
   form.arguments += "; mask: i32[n]";
   form.is_chosen = "mask[@]";
-  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, &loops.kernel);
+  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, true, &loops.kernel);
   const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
   EXPECT_EQ(source.find("mask"), std::string::npos) << source;
   loopy::CudaTextOnCpu text(kernel);
@@ -140,7 +143,7 @@ TEST(SelectingCall, ComputesItsMaskItself) {
   }
 }
 
-TEST(SelectingCall, LoadsNeighboursByNeighbouringThreads) {
+TEST(SelectingCall, KeepsElementsInRegistersAndMarksInOneWord) {
   const StreamScope scope(runtime::Device::host().default_stream());
   const Array<std::int32_t> any(std::vector<std::int32_t>(9));
   const Expression mask = any > 2 || any == -1;
@@ -152,13 +155,17 @@ TEST(SelectingCall, LoadsNeighboursByNeighbouringThreads) {
                      .outputs = {chosen},
                      .rejected = chosen};
   form.rejected->name = "rejected";
-  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, &loops.kernel);
+  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, true, &loops.kernel);
   const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
-  // both parts from one tile, whose elements each thread reads as its mask does
-  EXPECT_NE(source.find("tile_selected[f_inner] = in0[3840 * b + f_inner];"), std::string::npos)
+  // both parts, and the mask, from one load of each element
+  EXPECT_NE(source.find("const int4 in0_vec = *(const int4 *)&in0[8192 * b + 16 * thread];"),
+            std::string::npos)
       << source;
-  EXPECT_EQ(source.find("tile_rejected"), std::string::npos) << source;
-  EXPECT_EQ(source.find("in0[3840 * b + 15"), std::string::npos) << source;
+  EXPECT_NE(source.find("marks_word[0] | (unsigned int)(2 < own_selected_0_0 || "),
+            std::string::npos)
+      << source;
+  EXPECT_NE(source.find("__popc(marks_word[0] << 30)"), std::string::npos) << source;
+  EXPECT_EQ(source.find("marks["), std::string::npos) << source;
   loopy::CudaTextOnCpu text(kernel);
   for (const int count : counts) {
     SCOPED_TRACE(count);
@@ -183,8 +190,56 @@ TEST(SelectingCall, LoadsNeighboursByNeighbouringThreads) {
   }
 }
 
+// three types, the last of which has elements that differ from themselves
+TEST(SelectingCall, FindsRunsInOneLaunch) {
+  for (const DType dtype : {DType::u8, DType::i32, DType::f64}) {
+    const SelectionForm form{
+        .name = "runs",
+        .arguments = fmt::format("key: {0}[n]; later: {0}[n - 1]", name(dtype)),
+        .ends_run = "cast(i32, s != t and (s == s or t == t))",
+        .outputs = {{"keys", dtype, dtype, "key[@]"}}};
+    const loopy::Kernel kernel = detail::selecting_tiles_kernel(form, true);
+    taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+    loopy::CudaTextOnCpu text(kernel);
+    for (const int count : {1, 4095, 4097, 8193}) {
+      for (const int length : {1, 3, 5000}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name(dtype), count, length));
+        std::vector<double> keys;
+        std::vector<double> expected;
+        for (int i = 0; i < count; ++i) {
+          const bool is_nan = dtype == DType::f64 && i / length % 4 == 3;
+          keys.push_back(is_nan ? std::nan("") : static_cast<double>(i / length % 100));
+          if (i % length == 0) {
+            expected.push_back(keys.back());
+          }
+        }
+        const auto as = [&](const std::vector<double>& numbers) {
+          return dtype == DType::u8
+                     ? data_of(std::vector<std::uint8_t>(numbers.begin(), numbers.end()),
+                               cgen::ScalarKind::u8)
+                 : dtype == DType::i32
+                     ? data_of(std::vector<std::int32_t>(numbers.begin(), numbers.end()),
+                               cgen::ScalarKind::i32)
+                     : data_of(numbers, cgen::ScalarKind::f64);
+        };
+        const loopy::ArgumentData found =
+            text.run({{"n", count}},
+                     {{"key", as(keys)},
+                      {"later", as({keys.begin() + 1, keys.end()})},
+                      {"keys", as(std::vector<double>(keys.size(), 77))},
+                      {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
+        ASSERT_EQ(found.at("count").element(0), static_cast<double>(expected.size()));
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          const double each = found.at("keys").element(static_cast<std::int64_t>(i));
+          ASSERT_TRUE(each == expected[i] || (std::isnan(each) && std::isnan(expected[i]))) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(SelectingCall, AddsUpRunsInOneLaunch) {
-  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_sums());
+  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_sums(), true);
   EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
   taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
   loopy::CudaTextOnCpu text(kernel);
