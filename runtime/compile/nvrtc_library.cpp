@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Newest first: each version of NVRTC knows the older architectures too.
-constexpr const char* library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+const std::vector<std::string> library_names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
 // The paths that are there; a pattern without wildcards as it is, which costs no look.
 std::vector<std::string> expand(const std::string& pattern) {
@@ -75,11 +75,12 @@ std::vector<std::string> library_patterns() {
   return patterns;
 }
 
-std::string find_library(const std::vector<std::string>& patterns) {
+std::string find_library(const std::vector<std::string>& patterns,
+                         const std::vector<std::string>& names) {
   std::error_code ignored;
   for (const std::string& pattern : patterns) {
     for (const std::string& folder : expand(pattern)) {
-      for (const char* name : library_names) {
+      for (const std::string& name : names) {
         if (fs::exists(fs::path(folder) / name, ignored)) {
           return (fs::path(folder) / name).string();
         }
@@ -126,7 +127,7 @@ NvrtcPlace find_nvrtc() {
   const std::string given = environment("RTCG_NVRTC");
   const std::vector<std::string> patterns = library_patterns();
   std::error_code ignored;
-  place.library = given.empty() ? find_library(patterns) : given;
+  place.library = given.empty() ? find_library(patterns, library_names) : given;
   if (place.library.empty() || !fs::exists(place.library, ignored)) {
     place.library.clear();
     place.why_not_found = fmt::format(
@@ -143,6 +144,10 @@ NvrtcPlace find_nvrtc() {
   place.build = fmt::format("{} {} {}", library.filename().string(), elf_build_id(place.library),
                             elf_build_id(place.builtins).substr(0, 16));
   return place;
+}
+
+std::string find_cuda_library(const std::vector<std::string>& names) {
+  return find_library(library_patterns(), names);
 }
 
 const NvrtcPlace& nvrtc_place() {

@@ -63,4 +63,9 @@ struct NvrtcPlace {
 /// The lookup itself, with the current environment.
 [[nodiscard]] NvrtcPlace find_nvrtc();
 
+/// Another library of the toolkit, looked for in the same places; empty: it is not there.
+///
+/// @param names  of files, the best one first
+[[nodiscard]] std::string find_cuda_library(const std::vector<std::string>& names);
+
 }  // namespace rtcg::runtime

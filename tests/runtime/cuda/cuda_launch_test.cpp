@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "rtcg/runtime/compile/jit_link.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/launch_attributes.h"
@@ -363,6 +364,28 @@ TEST_F(CudaProgram, LinksSeparatelyCompiledTexts) {
   EXPECT_EQ(out.to_vector(stream).front(), 42);
   const std::vector<Input> incomplete = {inputs[1]};
   EXPECT_ERROR("runtime.cuda.call_failed", CudaNative(gpu()).link(incomplete));
+}
+
+TEST_F(CudaProgram, LinksLtoIrOfSeparateTexts) {
+  if (const std::string why = why_no_jit_link(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const auto compile = [&](const char* text) {
+    CompileRequest request;
+    request.kind = OutputKind::lto_ir;
+    request.source.text = text;
+    request.target = gpu().info().target;
+    return compile_cached(gpu().backend().compiler(), request);
+  };
+  const CompiledProgram parts[] = {compile("__device__ float shape(float x) { return x * x; }"),
+                                   compile("__device__ float shape(float x);\n"
+                                           "extern \"C\" __global__ void apply(float* x) {\n"
+                                           "  x[threadIdx.x] = shape(x[threadIdx.x]);\n}\n")};
+  const Program program = Program::load(gpu(), link_programs(parts));
+  const Stream stream(gpu());
+  const Buffer<float> x(gpu(), std::vector<float>{1, 2, 3, -4});
+  program.function<float*>("apply")(stream, {1, 4}, x);
+  EXPECT_EQ(x.to_vector(stream), (std::vector<float>{1, 4, 9, 16}));
 }
 
 TEST_F(CudaProgram, UnloadsWithTheLastThatUsesIt) {
