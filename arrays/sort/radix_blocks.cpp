@@ -59,7 +59,7 @@ class TileCode {
   cgen::Module pass() {
     const cgen::Type count_type = blocks_.is_wide ? cgen::i64 : cgen::i32;
     const cgen::Type word = blocks_.is_wide ? cgen::u64 : cgen::u32;
-    const Expr begins = pointer(cgen::const_(count_type), "begins");
+    const Expr counts = pointer(cgen::const_(count_type), "counts_of_digits");
     const Expr published = pointer(cgen::volatile_(word), "published");
     const Expr cleared = pointer(word, "cleared");
     const Expr drawn = pointer(cgen::u32, "drawn");
@@ -92,9 +92,12 @@ class TileCode {
       return cast(word, int_of(number)) << int_of(status_bit);
     };
     const Expr own = constant(cgen::i64, "own", tile * int_of(radix_digits) + thread_);
-    body_ << assign(
-        published[own],
-        select(equal(tile, cgen::literal(0, cgen::i64)), status(2), status(1)) | cast(word, total));
+    // kept in shared memory: registers are scarce while keys are ranked
+    BlockBuilder first_tile;
+    first_tile << assign(first_of_digit[thread_], lower_digits(first_tile, counts, count_type));
+    first_tile << assign(published[own], status(2) | cast(word, first_of_digit[thread_] + total));
+    body_ << if_(equal(tile, cgen::literal(0, cgen::i64)), first_tile)
+                 .else_(assign(published[own], status(1) | cast(word, total)));
     body_ << assign(cleared[own], cgen::literal(0, word));
     const Expr start = scan_digits(body_, total);
     order_keys(body_);
@@ -102,7 +105,7 @@ class TileCode {
       load_values(body_, first);
     }
 
-    const Expr before = body_.add(cgen::declare(word, "of_tiles_before", cgen::literal(0, word)));
+    const Expr before = body_.add(cgen::declare(word, "keys_before", cgen::literal(0, word)));
     BlockBuilder back;
     const Expr other = back.add(cgen::declare(cgen::i64, "other", own - int_of(radix_digits)));
     const Expr found = back.add(cgen::declare(word, "found"));
@@ -113,9 +116,9 @@ class TileCode {
     step << cgen::subtract_assign(other, int_of(radix_digits));
     back << cgen::do_while_(step, equal(found >> int_of(status_bit), cgen::literal(1, word)));
     back << assign(published[own], status(2) | (before + cast(word, total)));
-    body_ << if_(tile > cgen::literal(0, cgen::i64), back);
-    body_ << assign(first_of_digit[thread_],
-                    begins[thread_] + cast(count_type, before) - cast(count_type, start));
+    body_ << if_(tile > cgen::literal(0, cgen::i64), back)
+                 .else_(assign(before, cast(word, first_of_digit[thread_])));
+    body_ << assign(first_of_digit[thread_], cast(count_type, before) - cast(count_type, start));
     body_ << cgen::barrier();
 
     // neighbours of a digit are neighbours in memory
@@ -314,14 +317,20 @@ class TileCode {
   /// Puts the keys where their digit wants them in the tile, from where those of the warp begin.
   /// Lanes with equal digits find each other by a vote on each bit.
   ///
-  /// The shift is read again: compilers would keep the digits of all keys that were counted, for
-  /// which registers do not suffice.
+  /// The shift is read again, and bits of floats get a 0 that nobody knows: compilers would keep
+  /// the digits of all keys that were counted, or their bits in order, for which registers do not
+  /// suffice.
   void order_keys(BlockBuilder& body) const {
     const Expr shift =
         body.add(cgen::declare(cgen::const_(cgen::i32), "shift_of_ranks", shift_again_[int_of(0)]));
+    const bool is_float = is_floating(blocks_.key);
+    const Expr zero = is_float ? body.add(cgen::declare(cgen::const_(key_type_), "zero",
+                                                        cast(key_type_, shift - shift_)))
+                               : Expr(0);
     each_item(body, [&](const Expr& k, BlockBuilder& loop) {
+      const Expr key = is_float ? key_[k] ^ zero : key_[k];
       const Expr digit =
-          loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of(key_[k], shift)));
+          loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of(key, shift)));
       const Expr peers = loop.add(cgen::declare(cgen::u32, "peers", u32_of(0xffffffffU)));
       for (int bit = 0; bit < radix_bits; ++bit) {
         // all bits of the word are the bit: one logical instruction drops the lanes that differ
@@ -365,19 +374,40 @@ class TileCode {
     return total;
   }
 
+  /// Adds to the value of each lane those of the lanes before, in groups of so many.
+  void scan_lanes(BlockBuilder& body, const Expr& value, int lanes) const {
+    const cgen::Type type = cgen::type_of(value);
+    for (int distance = 1; distance < lanes; distance *= 2) {
+      BlockBuilder step;
+      const Expr below = step.add(cgen::declare(
+          cgen::const_(type), "below", call(Intrinsic::shuffle_up, {value, int_of(distance)})));
+      step << add_assign(value, select(lane_ >= int_of(distance), below, cgen::literal(0, type)));
+      body << step.block();
+    }
+  }
+
+  /// How many keys have lower digits than the thread's. Each warp adds up all counts: the other
+  /// warps of a block need not come here.
+  [[nodiscard]] Expr lower_digits(BlockBuilder& body, const Expr& counts,
+                                  const cgen::Type& type) const {
+    const Expr of_warps = body.add(cgen::declare(type, "of_warps_below", cgen::literal(0, type)));
+    body << cgen::for_(cgen::i32, "w", int_of(0), int_of(radix_warps),
+                       [&](const Expr& w, BlockBuilder& loop) {
+                         const Expr count = counts[w * int_of(warp_size) + lane_];
+                         loop << add_assign(of_warps,
+                                            select(w < warp_, count, cgen::literal(0, type)));
+                       },
+                       {.unroll = 0});
+    const Expr own = body.add(cgen::declare(cgen::const_(type), "of_digit", counts[thread_]));
+    const Expr of_lanes = body.add(cgen::declare(type, "of_lanes", own));
+    scan_lanes(body, of_lanes, warp_size);
+    scan_lanes(body, of_warps, warp_size);
+    return call(Intrinsic::shuffle, {of_warps, int_of(warp_size - 1)}) + of_lanes - own;
+  }
+
   /// Adds to the counts where the thread's digit begins in the tile, and gives that.
   Expr scan_digits(BlockBuilder& body, const Expr& total) const {
     const Expr sum = body.add(cgen::declare(cgen::i32, "sum", total));
-    const auto scan_lanes = [&](BlockBuilder& steps, const Expr& value, int lanes) {
-      for (int distance = 1; distance < lanes; distance *= 2) {
-        BlockBuilder step;
-        const Expr below =
-            step.add(cgen::declare(cgen::const_(cgen::i32), "below",
-                                   call(Intrinsic::shuffle_up, {value, int_of(distance)})));
-        step << add_assign(value, select(lane_ >= int_of(distance), below, int_of(0)));
-        steps << step.block();
-      }
-    };
     scan_lanes(body, sum, warp_size);
     body << if_(equal(lane_, int_of(warp_size - 1)), assign(warp_totals_[warp_], sum));
     body << cgen::barrier();

@@ -57,10 +57,11 @@ struct RadixBlocks {
 /// tile, neighbours next to each other. Words of `published` carry a status and a count, so neither
 /// fences nor a second launch are needed.
 ///
-/// Parameters: keys, sorted keys[, values, sorted values], `begins` (256 numbers of i32, or i64 if
-/// wide: where each digit begins), `published` (a word of 32 or 64 bits for each digit of each
-/// tile, 0), `cleared` (the same for the next pass, which gets 0), `drawn` (a u32, 0), the number
-/// of keys (i64), shift and mask of the digit (i32).
+/// Parameters: keys, sorted keys[, values, sorted values], `counts_of_digits` (256 numbers of i32,
+/// or i64 if wide: how often each digit occurs; the first tile publishes where it begins),
+/// `published` (a word of 32 or 64 bits for each digit of each tile, 0), `cleared` (the same for
+/// the next pass, which gets 0), `drawn` (a u32, 0), the number of keys (i64), shift and mask of
+/// the digit (i32).
 /// @source Adinets and Merrill 2022, Onesweep, arXiv:2206.01784
 [[nodiscard]] cgen::Module make_radix_pass(const RadixBlocks& blocks);
 

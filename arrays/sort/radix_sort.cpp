@@ -23,6 +23,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/tag_inames.h"
+#include "rtcg/runtime/device/copy.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -233,13 +234,15 @@ RadixPairs sort_tiles(runtime::StreamRef stream, const RadixPairs& given, const 
   const std::int64_t room = tiles * radix_digits;
   const AnyArray memory(blocks.is_wide ? DType::u64 : DType::u32,
                         {drawn_words + count_words + 2 * room}, stream);
-  memory(Slice{0, drawn_words + count_words + room}).assign(0);
+  runtime::fill(stream,
+                memory(Slice{0, drawn_words + count_words + room})
+                    .reinterpret(DType::u32)
+                    .buffer_on<std::uint32_t>(stream),
+                0U);
   const AnyArray counts = memory(Slice{drawn_words, drawn_words + count_words})
                               .reinterpret(number)
                               .reshape(passes, std::int64_t{radix_digits});
   digit_counting(what, number).run(stream, {{"x", given.keys}, {"counts", counts}}, {{"n", count}});
-  const AnyArray begins =
-      cumulative_sum(counts, {.axis = 1, .is_exclusive = true, .dtype = number});
   const runtime::Kernel& kernel = kernel_of_text(stream.device(), blocks.name("radix_pass").c_str(),
                                                  [&] { return make_radix_pass(blocks); });
   const std::size_t word_bytes = size_bytes(memory.dtype());
@@ -250,8 +253,7 @@ RadixPairs sort_tiles(runtime::StreamRef stream, const RadixPairs& given, const 
                    [&](int pass, const RadixPairs& from, const RadixPairs& to) {
                      runtime::ArgumentPack pack;
                      add_arrays(pack, stream, from, to);
-                     pack.add(begins.address_on(stream) +
-                              static_cast<std::uint64_t>(radix_digits * pass) * word_bytes);
+                     pack.add(word(drawn_words + radix_digits * pass));
                      pack.add(word(drawn_words + count_words + (pass % 2) * room));
                      pack.add(word(drawn_words + count_words + (1 - pass % 2) * room));
                      pack.add(word(pass));

@@ -39,11 +39,12 @@ std::uint32_t ordered(float key) {
   return positive < 0 ? ~bits : bits + 0x80000000U;
 }
 
-template <class Key, class Value, class Ordered>
+template <class Key, class Value, class Count = std::int32_t, class Ordered>
 void expect_passes(RadixBlocks blocks, std::vector<Key> keys, const Ordered& order_of, int bits) {
   const auto count = static_cast<std::int64_t>(keys.size());
   const auto n = keys.size();
   blocks.value_bytes = sizeof(Value);
+  blocks.is_wide = sizeof(Count) == 8;
   rtcg::testing::CudaOnCpu program(cuda_text(make_radix_pass(blocks)));
   std::vector<Value> values(n);
   std::iota(values.begin(), values.end(), Value(0));
@@ -55,21 +56,20 @@ void expect_passes(RadixBlocks blocks, std::vector<Key> keys, const Ordered& ord
   const std::vector<Key> given = keys;
   const std::int64_t tiles = (count + blocks.tile() - 1) / blocks.tile();
   const RadixKeys what{blocks.key, blocks.is_descending, 0, bits};
-  std::vector<std::uint32_t> published(static_cast<std::size_t>(tiles) * 256);
-  std::vector<std::uint32_t> cleared(published.size(), 7);
+  std::vector<Count> published(static_cast<std::size_t>(tiles) * 256);
+  std::vector<Count> cleared(published.size(), 7);
   for (int pass = 0; pass < what.passes(); ++pass) {
     std::int32_t shift = what.shift(pass);
     std::int32_t mask = what.mask(pass);
-    std::vector<std::int32_t> begins(257);
+    std::vector<Count> counts(256);
     for (const Key& each : keys) {
-      ++begins[1 + ((order_of(each) >> shift) & static_cast<std::uint32_t>(mask))];
+      ++counts[(order_of(each) >> shift) & static_cast<std::uint32_t>(mask)];
     }
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
     std::vector<Key> sorted_keys(n);
     std::vector<Value> sorted_values(n);
     std::vector<std::uint32_t> drawn(1);
     void* pointers[] = {keys.data(),   sorted_keys.data(), values.data(),  sorted_values.data(),
-                        begins.data(), published.data(),   cleared.data(), drawn.data()};
+                        counts.data(), published.data(),   cleared.data(), drawn.data()};
     std::int64_t length = count;
     std::vector<void*> arguments;
     for (void*& each : pointers) {
@@ -85,13 +85,13 @@ void expect_passes(RadixBlocks blocks, std::vector<Key> keys, const Ordered& ord
                          {sorted_keys.data(), n * sizeof(Key)},
                          {values.data(), n * sizeof(Value)},
                          {sorted_values.data(), n * sizeof(Value)},
-                         {begins.data(), begins.size() * 4},
-                         {published.data(), published.size() * 4},
-                         {cleared.data(), cleared.size() * 4},
+                         {counts.data(), counts.size() * sizeof(Count)},
+                         {published.data(), published.size() * sizeof(Count)},
+                         {cleared.data(), cleared.size() * sizeof(Count)},
                          {drawn.data(), 4}});
     keys = sorted_keys;
     values = sorted_values;
-    EXPECT_EQ(cleared, std::vector<std::uint32_t>(cleared.size()));
+    EXPECT_EQ(cleared, std::vector<Count>(cleared.size()));
     std::swap(published, cleared);
     std::fill(cleared.begin(), cleared.end(), 7);
   }
@@ -121,6 +121,16 @@ TEST(RadixBlocks, PassesSortDownWithFewKeysInTheLastTile) {
   expect_passes<std::int16_t, std::uint64_t>(
       {.key = DType::i16, .is_descending = true, .items = 4}, keys,
       [](std::int16_t key) { return static_cast<std::uint32_t>(0x7fff - key); }, 16);
+}
+
+TEST(RadixBlocks, PassesSortByCountsOfSixtyFourBits) {
+  std::mt19937 random(7);
+  std::vector<std::uint8_t> keys(1700);
+  for (std::uint8_t& key : keys) {
+    key = static_cast<std::uint8_t>(random() % 7 * 40);
+  }
+  expect_passes<std::uint8_t, std::uint32_t, std::int64_t>(
+      {.key = DType::u8, .items = 2}, keys, [](std::uint8_t key) { return std::uint32_t{key}; }, 8);
 }
 
 /// The bits of a key of 64 bits in the order of a sort.
