@@ -37,6 +37,7 @@
 #include "rtcg/loopy/transform/hardware_axes.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
+#include "rtcg/loopy/transform/join_domains.h"
 #include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/keep_row.h"
 #include "rtcg/loopy/transform/loosen_bounds.h"

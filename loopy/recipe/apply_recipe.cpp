@@ -30,6 +30,7 @@
 #include "rtcg/loopy/transform/hardware_axes.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
+#include "rtcg/loopy/transform/join_domains.h"
 #include "rtcg/loopy/transform/join_inames.h"
 #include "rtcg/loopy/transform/keep_row.h"
 #include "rtcg/loopy/transform/loosen_bounds.h"
@@ -404,6 +405,7 @@ Table loop_rows() {
                                                    call, bindings, options);
                             },
                             text, text, pairs, inline_options)},
+      {"join_domains", row(join_domains, text)},
       {"join_inames", row(join_inames, list, join_options)},
       {"loosen_bounds", row(loosen_bounds, text, list)},
       {"make_reduction_inames_unique", row(make_reduction_inames_unique)},

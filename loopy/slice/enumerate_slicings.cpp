@@ -12,6 +12,7 @@
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/apart_nests.h"
 #include "rtcg/loopy/slice/choice_places.h"
 #include "rtcg/loopy/slice/hinted_source.h"
@@ -24,6 +25,7 @@
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_ranking.h"
 #include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/slice/slicing_steps.h"
 #include "rtcg/loopy/slice/stored_kernel.h"
 #include "rtcg/loopy/slice/worded_source.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
@@ -617,7 +619,8 @@ void refuse_without_text(const Kernel& kernel) {
 }
 }  // namespace
 
-SlicingStream::SlicingStream(const Kernel& kernel, const SlicingConstraints& constraints) {
+SlicingStream::SlicingStream(const Kernel& described, const SlicingConstraints& constraints) {
+  const Kernel kernel = apply_recipe(described, joining_steps(described));
   check_hints(kernel, constraints);
   std::future<SourcePtr> rewritten = std::async(std::launch::async, [&] {
     SourcePtr stored = stored_slicings(kernel, constraints);

@@ -14,6 +14,8 @@
 
 namespace rtcg::loopy::detail {
 
+/// What joins the domains of loops that end where others say, before any slicing.
+[[nodiscard]] std::vector<RecipeStep> joining_steps(const Kernel& kernel);
 /// What a cut calls its loops, from the outermost on: `i_0`, `i_1`.
 [[nodiscard]] std::string part_name(const std::string& iname, std::size_t number);
 /// A slicing and the steps before it.

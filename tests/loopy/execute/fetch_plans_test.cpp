@@ -4,8 +4,8 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/transform/swizzle_bank_conflicts.h"
 #include "tests/loopy/execute/on_every_target.h"
 
@@ -74,10 +74,10 @@ TEST(FetchPlans, EachArrayHasItsOwnSweepAndStages) {
         "fetch a over i_2,k_1; fetch b over j_1,j_2,k_1", "fetch a over k_1; fetch b over k_1",
         "fetch b over j_1,j_2; fetch a registers over i_2", "fetch a over i_1,i_2,k_0,k_1"}) {
     SCOPED_TRACE(fetches);
-    const Kernel sliced = apply(apply_recipe(product(), "fix_parameters(m:29)"),
-                                parse_slicing(cuts + fetches));
-    expect_same_everywhere(sliced, apply_recipe(product(), "fix_parameters(m:29)"), {{"n", 37}},
-                           {}, not_pocl);
+    const Kernel sliced =
+        apply(apply_recipe(product(), "fix_parameters(m:29)"), parse_slicing(cuts + fetches));
+    expect_same_everywhere(sliced, apply_recipe(product(), "fix_parameters(m:29)"), {{"n", 37}}, {},
+                           not_pocl);
   }
 }
 
@@ -125,6 +125,19 @@ TEST(FetchPlans, TilesReadByVectorsKeepTheNumbers) {
     // tiles that the arrays cut off, and none that they do
     expect_same_everywhere(sliced, product(), {{"n", 44}, {"m", 20}}, {}, not_pocl);
     expect_same_everywhere(sliced, product(), {{"n", 32}, {"m", 16}}, {}, not_pocl);
+  }
+}
+
+TEST(FetchPlans, TrianglesWithDomainsOfTheirOwnKeepTheNumbers) {
+  for (const char* bound : {"j <= i", "j < i"}) {
+    const Kernel triangle = make_kernel(
+        std::string("{[i]: 0 <= i < n} {[j]: 0 <= j and ") + bound + "} {[k]: 0 <= k < m}",
+        "c[i, j] = sum(k, a[i, k]*b[j, k])",
+        {.arguments = "a, b: f32[n, m]; c: f32[n, n]", .assumptions = "n >= 1"});
+    const Kernel sliced = apply(
+        triangle, parse_slicing("j: g.0 l.0*8 ilp*4; i: g.1 l.1*8 ilp*2; k: for for*8; fetch a; "
+                                "fetch b transposed pad 4; stages 2"));
+    expect_same_everywhere(sliced, triangle, {{"n", 45}, {"m", 29}}, {}, not_pocl);
   }
 }
 
