@@ -12,6 +12,7 @@
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/flags.h"
+#include "rtcg/runtime/device/graph_loop.h"
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/interprocess.h"
@@ -36,6 +37,7 @@ class CudaBackend final : public Backend,
                           public LaunchAttributesBackend,
                           public ReplayBackend,
                           public PciBackend,
+                          public GraphLoopBackend,
                           public GrowableBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
@@ -140,6 +142,8 @@ class CudaBackend final : public Backend,
   [[nodiscard]] void* native_graph(Graph graph) const override;
   [[nodiscard]] std::size_t graph_nodes(Graph graph) override;
   [[nodiscard]] std::string graph_dot(Graph graph) override;
+  void repeat_while(Stream stream, DeviceAddress condition,
+                    const std::function<void()>& body) override;
 
   [[nodiscard]] std::string why_no_launch(const LaunchAttributes& attributes) const override;
   void launch_with(Stream stream, Kernel kernel, const LaunchShape& shape,
@@ -161,6 +165,9 @@ class CudaBackend final : public Backend,
   [[nodiscard]] bool try_flags();
   [[nodiscard]] bool try_flags_in_graphs(Stream stream, DeviceAddress flag) noexcept;
   [[nodiscard]] std::string kernel_list(Program program) const;
+  [[nodiscard]] CUfunction condition_kernel();
+  bool forget_loops(Stream stream) noexcept;
+  void resume_capture(Stream stream, CUgraph graph, CUgraphNode after);
 
   const DriverApi& driver_;
   CUdevice device_ = 0;
@@ -176,6 +183,8 @@ class CudaBackend final : public Backend,
   std::once_flag flags_tried_;
   bool has_flags_ = false;
   bool has_flags_in_graphs_ = false;
+  CUfunction condition_kernel_ = nullptr;    // of a module that is never unloaded
+  std::set<Stream> streams_with_loops_;      // of those that are captured
   std::set<CUevent> events_without_timing_;  // the driver has one status for all bad events
 };
 

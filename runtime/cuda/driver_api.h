@@ -198,6 +198,9 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuStreamGetCaptureInfo, 11030)                     \
   X(cuStreamUpdateCaptureDependencies, 11030)          \
   X(cuGraphAddChildGraphNode, 10000)                   \
+  X(cuStreamBeginCaptureToGraph, 12030)                \
+  X(cuGraphConditionalHandleCreate, 12030)             \
+  X(cuGraphAddNode, 12030)                             \
   X(cuStreamEndCapture, 10000)                         \
   X(cuGraphInstantiateWithFlags, 11040)                \
   X(cuGraphUpload, 11010)                              \

@@ -556,6 +556,41 @@ std::string HostBackend::graph_dot(Graph graph) {
   return dot + "}\n";
 }
 
+void HostBackend::repeat_while(Stream stream, DeviceAddress condition,
+                               const std::function<void()>& body) {
+  HostQueue& tasks = queue(stream);
+  KeptTasks before = tasks.end_keeping();
+  KeptTasks within;
+  const auto go_on = [&] {
+    within = tasks.end_keeping();
+    tasks.begin_keeping();
+    for (HostQueue::Kept& each : before) {
+      tasks.submit(std::move(each.task), each.label);
+    }
+  };
+  tasks.begin_keeping();
+  try {
+    body();
+  } catch (...) {
+    go_on();
+    throw;
+  }
+  go_on();
+  std::string labels;  // by which updates compare the structures
+  for (const HostQueue::Kept& each : within) {
+    labels += (labels.empty() ? "" : ", ") + each.label;
+  }
+  tasks.submit(
+      [condition, within = std::make_shared<const KeptTasks>(std::move(within))] {
+        while (*reinterpret_cast<const int*>(condition) != 0) {
+          for (const HostQueue::Kept& each : *within) {
+            each.task();
+          }
+        }
+      },
+      fmt::format("while ({})", labels));
+}
+
 const BackendDevices& host_devices() {
   // never destroyed: its default stream has a thread
   static const auto* devices = new BackendDevices{{new HostBackend}, {}};

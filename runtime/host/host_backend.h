@@ -7,6 +7,7 @@
 
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/flags.h"
+#include "rtcg/runtime/device/graph_loop.h"
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/peer.h"
@@ -26,7 +27,8 @@ class HostBackend : public Backend,
                     public FlagBackend,
                     public ImageBackend,
                     public GrowableBackend,
-                    public ReplayBackend {
+                    public ReplayBackend,
+                    public GraphLoopBackend {
  public:
   HostBackend();
 
@@ -101,6 +103,8 @@ class HostBackend : public Backend,
   void destroy_graph(Graph graph) noexcept override;
   [[nodiscard]] std::size_t graph_nodes(Graph graph) override;
   [[nodiscard]] std::string graph_dot(Graph graph) override;
+  void repeat_while(Stream stream, DeviceAddress condition,
+                    const std::function<void()>& body) override;
 
  private:
   // Shared, since a queue may be ended while another thread waits for it.

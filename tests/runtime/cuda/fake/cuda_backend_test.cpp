@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "rtcg/runtime/device/graph_loop.h"
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/launch_attributes.h"
@@ -39,6 +40,43 @@ TEST_F(CudaBackend, PutsMemoryBehindReservedAddresses) {
     EXPECT_EQ(live("part"), 1);
   }
   EXPECT_EQ(live("part"), 0);
+}
+
+TEST_F(CudaBackend, MakesLoopsOfConditionalNodes) {
+  const Backend::Stream stream = backend().create_stream({});
+  auto& loops = dynamic_cast<GraphLoopBackend&>(backend());
+  backend().begin_capture(stream);
+  loops.repeat_while(stream, 0x1000, [] {});
+  take_calls();  // with the kernel of conditions, once
+  loops.repeat_while(stream, 0x1000, [] {});
+  EXPECT_EQ(take_calls(), R"(cuStreamGetCaptureInfo()
+cuGraphConditionalHandleCreate(1,0,0)
+cuLaunchKernel(rtcg_set_condition,1,1,1,7,4096)
+cuStreamGetCaptureInfo()
+cuGraphAddNode(0,13,7,1,1,1)
+cuStreamUpdateCaptureDependencies()
+cuStreamEndCapture()
+cuStreamBeginCaptureToGraph(1,0,2)
+cuLaunchKernel(rtcg_set_condition,1,1,1,7,4096)
+cuStreamEndCapture()
+cuStreamBeginCaptureToGraph(0,4318,2)
+)");
+  // the capture goes on in the outer graph, whatever fails within
+  fail_next("cuStreamBeginCaptureToGraph", CUDA_ERROR_INVALID_VALUE);
+  EXPECT_ERROR("runtime.cuda.call_failed", loops.repeat_while(stream, 0x1000, [] {}));
+  EXPECT_NE(take_calls().find("cuStreamBeginCaptureToGraph(1,0,2)\ncuStreamEndCapture()\n"
+                              "cuStreamBeginCaptureToGraph(0,4318,2)\n"),
+            std::string::npos);
+  fail_next("cuGraphAddNode", CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_ERROR("runtime.cuda.call_failed", loops.repeat_while(stream, 0x1000, [] {}));
+  const Backend::Graph graph = backend().end_capture(stream);
+  backend().begin_capture(stream);
+  EXPECT_ERROR("runtime.graph.loop_within", backend().add_graph(stream, graph));
+  const Backend::Graph other = backend().end_capture(stream);
+  EXPECT_FALSE(backend().update_graph(other, graph)) << "handles of loops are arguments";
+  backend().destroy_graph(other);
+  backend().destroy_graph(graph);
+  backend().destroy_stream(stream);
 }
 
 TEST_F(CudaBackend, IsFoundByItsPciAddress) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "rtcg/runtime/cuda/cuda_native.h"
+#include "rtcg/runtime/device/graph_loop.h"
 #include "tests/runtime/cuda/fake/fake_device.h"
 #include "tests/support/expect_error.h"
 
@@ -135,11 +136,14 @@ TEST_F(CudaDevicesDeathTest, DoesWithoutWhatAnOldDriverCannotTell) {
 
 [[noreturn]] void ask_an_old_driver_for_much() {
   ::setenv("RTCG_LIBCUDA", RTCG_FAKE_DRIVER, 1);
-  ::setenv("FAKE_DRIVER_HIDE", "cuMemAllocFromPoolAsync,cuProfilerStart", 1);
+  ::setenv("FAKE_DRIVER_HIDE",
+           "cuMemAllocFromPoolAsync,cuProfilerStart,cuGraphConditionalHandleCreate", 1);
   Backend& backend = *cuda_devices().devices.at(0);
   EXPECT_FALSE(backend.info().has_stream_ordered_allocation);
   EXPECT_ERROR("runtime.cuda.no_memory_pools", backend.allocate_on(nullptr, 16));
   EXPECT_ERROR("runtime.cuda.missing_function", CudaNative(Device(backend)).start_profiler());
+  EXPECT_ERROR("runtime.cuda.missing_function",
+               dynamic_cast<GraphLoopBackend&>(backend).repeat_while(nullptr, 0x1000, [] {}));
   std::_Exit(testing::Test::HasFailure() ? 1 : 0);
 }
 

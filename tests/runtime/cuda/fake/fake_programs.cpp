@@ -27,6 +27,17 @@ std::vector<std::string> kernels_of_elf(const char* image) {
   return kernels;
 }
 
+// The names of the kernels in PTX.
+std::vector<std::string> kernels_of_ptx(const std::string& text) {
+  const std::string entry = ".entry ";
+  std::vector<std::string> kernels;
+  for (std::size_t at = text.find(entry); at != std::string::npos; at = text.find(entry, at + 1)) {
+    const std::size_t begin = at + entry.size();
+    kernels.push_back(text.substr(begin, text.find('(', begin) - begin));
+  }
+  return kernels;
+}
+
 // An image is text: `kernels NAME NAME ...`, or a real one.
 CUresult load(const char* kind, void** loaded, const void* image) {
   if (std::strncmp(static_cast<const char*>(image), ELFMAG, SELFMAG) == 0) {
@@ -37,6 +48,11 @@ CUresult load(const char* kind, void** loaded, const void* image) {
   std::istringstream words(static_cast<const char*>(image));
   std::string word;
   words >> word;
+  if (word == ".version") {
+    *loaded = make(kind);
+    state().libraries[*loaded] = kernels_of_ptx(words.str());
+    return CUDA_SUCCESS;
+  }
   if (word != "kernels") {
     return CUDA_ERROR_INVALID_IMAGE;
   }
@@ -212,10 +228,39 @@ CUresult parameter(CUfunction /*function*/, std::size_t index, std::size_t* offs
 CUresult launch(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                 unsigned int block_x, unsigned int block_y, unsigned int block_z,
                 unsigned int shared_bytes, CUstream stream, void** values, void** /*extra*/) {
+  if (name_of(function) == "rtcg_set_condition") {  // it has two parameters
+    RETURN_IF_FAILED("cuLaunchKernel", name_of(function), grid_x, block_x, number(stream) != 0,
+                     *static_cast<CUgraphConditionalHandle*>(values[0]),
+                     *static_cast<CUdeviceptr*>(values[1]));
+    return CUDA_SUCCESS;
+  }
   RETURN_IF_FAILED("cuLaunchKernel", name_of(function), grid_x, grid_y, grid_z, block_x, block_y,
                    block_z, shared_bytes, number(stream) != 0, *static_cast<int*>(values[2]));
   return is_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
+
+CUresult loop_handle(CUgraphConditionalHandle* handle, CUgraph /*graph*/, CUcontext context,
+                     unsigned int value, unsigned int flags) {
+  RETURN_IF_FAILED("cuGraphConditionalHandleCreate", context == primary(), value, flags);
+  *handle = 7;
+  return CUDA_SUCCESS;
+}
+CUresult add_node(CUgraphNode* node, CUgraph /*graph*/, const CUgraphNode* /*before*/,
+                  const CUgraphEdgeData* /*edges*/, std::size_t count, CUgraphNodeParams* given) {
+  static std::array<CUgraph, 1> bodies = {reinterpret_cast<CUgraph>(0xb0d7)};
+  RETURN_IF_FAILED("cuGraphAddNode", count, given->type, given->conditional.handle,
+                   given->conditional.type, given->conditional.size,
+                   given->conditional.ctx == primary());
+  given->conditional.phGraph_out = bodies.data();
+  *node = reinterpret_cast<CUgraphNode>(0x10de);
+  return CUDA_SUCCESS;
+}
+CUresult go_on(CUstream /*stream*/, CUgraph graph, const CUgraphNode* before,
+               const CUgraphEdgeData* /*edges*/, std::size_t count, CUstreamCaptureMode mode) {
+  return enter("cuStreamBeginCaptureToGraph", number(graph) == 0xb0d7,
+               count == 0 ? 0 : number(before[0]), mode);
+}
+
 CUresult launch_cooperative(CUfunction function, unsigned int grid_x, unsigned int /*grid_y*/,
                             unsigned int /*grid_z*/, unsigned int block_x, unsigned int /*block_y*/,
                             unsigned int /*block_z*/, unsigned int /*shared_bytes*/,
@@ -282,6 +327,9 @@ void add_program_functions(Table& table) {
   MADE(cuFuncSetAttribute, 9000, set_function_attribute)
   MADE(cuFuncGetName, 12030, function_name)
   MADE(cuFuncGetParamInfo, 12040, parameter)
+  MADE(cuGraphConditionalHandleCreate, 12030, loop_handle)
+  MADE(cuGraphAddNode, 12030, add_node)
+  MADE(cuStreamBeginCaptureToGraph, 12030, go_on)
   MADE(cuLaunchKernel, 4000, launch)
   MADE(cuLaunchCooperativeKernel, 9000, launch_cooperative)
   MADE(cuLaunchKernelEx, 11060, launch_with)
