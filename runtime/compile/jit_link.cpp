@@ -1,5 +1,7 @@
 #include "rtcg/runtime/compile/jit_link.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <dlfcn.h>
 
 #include <fmt/format.h>

@@ -183,6 +183,8 @@ class CudaBackend final : public Backend,
   std::once_flag flags_tried_;
   bool has_flags_ = false;
   bool has_flags_in_graphs_ = false;
+  std::map<Program, std::map<std::string, std::size_t>> parameter_bytes_;  // of each kernel
+  std::map<CUfunction, std::size_t> bytes_of_kernels_;                     // of those found
   CUfunction condition_kernel_ = nullptr;    // of a module that is never unloaded
   std::set<Stream> streams_with_loops_;      // of those that are captured
   std::set<CUevent> events_without_timing_;  // the driver has one status for all bad events

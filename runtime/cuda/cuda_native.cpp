@@ -129,8 +129,10 @@ std::vector<std::pair<std::size_t, std::size_t>> CudaNative::parameters(
   std::vector<std::pair<std::size_t, std::size_t>> found;
   std::size_t offset_bytes = 0;
   std::size_t size_bytes = 0;
-  while (driver->cuFuncGetParamInfo(handle(kernel), found.size(), &offset_bytes, &size_bytes) ==
-         CUDA_SUCCESS) {
+  const auto& known = kernel.attributes().parameters;
+  while ((!known || found.size() < known->size()) &&
+         driver->cuFuncGetParamInfo(handle(kernel), found.size(), &offset_bytes, &size_bytes) ==
+             CUDA_SUCCESS) {
     found.emplace_back(offset_bytes, size_bytes);
   }
   return found;

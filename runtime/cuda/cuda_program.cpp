@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/runtime/cuda/cubin_parameters.h"
 #include "rtcg/runtime/cuda/cuda_backend.h"
 #include "rtcg/runtime/cuda/linker.h"
 
@@ -19,16 +20,18 @@ int function_attribute(const DriverApi& driver, CUfunction_attribute attribute, 
 }
 
 std::optional<std::vector<KernelParameter>> read_parameters(const DriverApi& driver,
-                                                            CUfunction kernel) {
+                                                            CUfunction kernel,
+                                                            std::optional<std::size_t> all_bytes) {
   if (!driver.cuFuncGetParamInfo) {
     return std::nullopt;
   }
   std::vector<KernelParameter> parameters;
   std::size_t offset_bytes = 0;
   std::size_t size_bytes = 0;
-  // The driver reports the number of parameters by refusing the first index beyond the last.
-  while (driver.cuFuncGetParamInfo(kernel, parameters.size(), &offset_bytes, &size_bytes) ==
-         CUDA_SUCCESS) {
+  // Where their size is not known, the driver refuses the first index beyond the last.
+  while ((!all_bytes || offset_bytes + size_bytes < *all_bytes) &&
+         driver.cuFuncGetParamInfo(kernel, parameters.size(), &offset_bytes, &size_bytes) ==
+             CUDA_SUCCESS) {
     parameters.push_back({.size_bytes = size_bytes, .is_pointer = std::nullopt, .type_name = {}});
   }
   return parameters;
@@ -129,12 +132,19 @@ Backend::Program CudaBackend::load(const CompiledProgram& compiled) {
         fmt::format("load a program of {} bytes, made for '{}', on '{}'", compiled.binary.size(),
                     compiled.target, info_.target));
   }
-  return uses_libraries() ? static_cast<void*>(library) : static_cast<void*>(module);
+  auto* const program = uses_libraries() ? static_cast<void*>(library) : static_cast<void*>(module);
+  const std::lock_guard lock(mutex_);
+  parameter_bytes_[program] = parameter_bytes(compiled.binary);
+  return program;
 }
 
 void CudaBackend::unload(Program program) noexcept {
   if (program == nullptr) {
     return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    parameter_bytes_.erase(program);
   }
   const detail::DeviceCall waits;
   ignoring_errors(*this, [&] {
@@ -194,6 +204,12 @@ Backend::Kernel CudaBackend::find_kernel(Program program, const std::string& low
   if (status != CUDA_SUCCESS) {
     throw_status(status, api, fmt::format("find kernel '{}'", lowered_name));
   }
+  const std::lock_guard lock(mutex_);
+  bytes_of_kernels_.erase(function);  // of a program that was unloaded
+  const auto& known = parameter_bytes_[program];
+  if (const auto bytes = known.find(lowered_name); bytes != known.end()) {
+    bytes_of_kernels_[function] = bytes->second;
+  }
   return function;
 }
 
@@ -214,7 +230,11 @@ KernelAttributes CudaBackend::kernel_attributes(Kernel kernel) {
   };
   KernelAttributes attributes;
   attributes.name = kernel_name(function);
-  attributes.parameters = read_parameters(driver_, function);
+  attributes.parameters = read_parameters(driver_, function, [&]() -> std::optional<std::size_t> {
+    const std::lock_guard lock(mutex_);
+    const auto known = bytes_of_kernels_.find(function);
+    return known == bytes_of_kernels_.end() ? std::nullopt : std::optional(known->second);
+  }());
   attributes.registers = read(CU_FUNC_ATTRIBUTE_NUM_REGS);
   attributes.max_threads_per_block = read(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   attributes.static_shared_bytes =
