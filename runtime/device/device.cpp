@@ -36,7 +36,15 @@ std::string names_of_all() {
   return names;
 }
 
-constexpr std::string_view uuid_prefix = "GPU-";
+// of GPUs, and of the parts into which one is divided
+constexpr std::string_view uuid_prefixes[] = {"GPU-", "MIG-"};
+constexpr std::size_t uuid_prefix_length = 4;
+
+bool is_uuid(std::string_view name) {
+  const std::string_view prefix = name.substr(0, uuid_prefix_length);
+  return std::find(std::begin(uuid_prefixes), std::end(uuid_prefixes), prefix) !=
+         std::end(uuid_prefixes);
+}
 
 [[noreturn]] void throw_not_found(std::string_view name, const std::string& reason) {
   throw Unsupported("runtime.device.not_found",
@@ -47,7 +55,7 @@ constexpr std::string_view uuid_prefix = "GPU-";
 /// As nvidia-smi prints it, `GPU-8f3c...`, or the first digits of it.
 Device find_by_uuid(std::string_view name) {
   std::string digits;
-  std::copy_if(name.begin() + uuid_prefix.size(), name.end(), std::back_inserter(digits),
+  std::copy_if(name.begin() + uuid_prefix_length, name.end(), std::back_inserter(digits),
                [](char c) { return c != '-'; });
   std::vector<Backend*> found;
   for (Backend* const each : cuda_devices().devices) {
@@ -101,7 +109,7 @@ Device Device::host() {
 }
 
 Device Device::find(std::string_view name) {
-  if (name.rfind(uuid_prefix, 0) == 0) {
+  if (is_uuid(name)) {
     return find_by_uuid(name);
   }
   const std::optional<PciAddress> address = parse_pci_address(name);

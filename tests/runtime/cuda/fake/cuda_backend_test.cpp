@@ -93,6 +93,7 @@ TEST_F(CudaBackend, IsFoundByItsPciAddress) {
 TEST_F(CudaBackend, IsFoundByItsUuid) {
   EXPECT_EQ(Device::find("GPU-a2a2a2a2-a2a2-a2a2-a2a2-a2a2a2a2a2a2"), Device::find("cuda:2"));
   EXPECT_EQ(Device::find("GPU-a1a1"), Device::find("cuda:1"));
+  EXPECT_EQ(Device::find("MIG-a1a1"), Device::find("cuda:1"));  // as parts of a GPU are listed
   EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-a"));  // several begin so
   EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-ff"));
   EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-"));
