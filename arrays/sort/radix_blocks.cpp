@@ -323,12 +323,12 @@ class TileCode {
   void order_keys(BlockBuilder& body) const {
     const Expr shift =
         body.add(cgen::declare(cgen::const_(cgen::i32), "shift_of_ranks", shift_again_[int_of(0)]));
-    const bool is_float = is_floating(blocks_.key);
-    const Expr zero = is_float ? body.add(cgen::declare(cgen::const_(key_type_), "zero",
-                                                        cast(key_type_, shift - shift_)))
-                               : Expr(0);
+    const bool is_double = blocks_.key == DType::f64;
+    const Expr zero = is_double ? body.add(cgen::declare(cgen::const_(key_type_), "zero",
+                                                         cast(key_type_, shift - shift_)))
+                                : Expr(0);
     each_item(body, [&](const Expr& k, BlockBuilder& loop) {
-      const Expr key = is_float ? key_[k] ^ zero : key_[k];
+      const Expr key = is_double ? key_[k] ^ zero : key_[k];
       const Expr digit =
           loop.add(cgen::declare(cgen::const_(cgen::i32), "digit", digit_of(key, shift)));
       const Expr peers = loop.add(cgen::declare(cgen::u32, "peers", u32_of(0xffffffffU)));

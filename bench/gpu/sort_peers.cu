@@ -52,6 +52,8 @@ Call call_of(CubWork work, const CubOperands& o) {
       return sort_keys<std::uint64_t>(o);
     case CubWork::sort_f32:
       return sort_keys<float>(o);
+    case CubWork::sort_f64:
+      return sort_keys<double>(o);
     case CubWork::sort_pairs_u32:
       return [=](void* scratch, std::size_t& bytes) {
         return cub::DeviceRadixSort::SortPairs(

@@ -12,6 +12,7 @@ enum class CubWork {
   sort_u32,
   sort_u64,
   sort_f32,
+  sort_f64,
   sort_pairs_u32,  ///< with values of u32
   select_f32,      ///< the positive ones
   unique_i32,

@@ -166,12 +166,13 @@ void measure_sort(Device device, Report& report) {
     const std::pair<DType, CubWork> cases[] = {{DType::u8, CubWork::sort_u8},
                                                {DType::u32, CubWork::sort_u32},
                                                {DType::f32, CubWork::sort_f32},
-                                               {DType::u64, CubWork::sort_u64}};
+                                               {DType::u64, CubWork::sort_u64},
+                                               {DType::f64, CubWork::sort_f64}};
     for (const auto& [dtype, peer] : cases) {
       AnyArray keys = random_words(dtype, count);
-      if (dtype == DType::f32) {  // numbers: CUB orders NaNs by their sign
+      if (is_floating(dtype)) {  // numbers: CUB orders NaNs by their sign
         keys = arrays::evaluate(
-            cast(cast(random_words(DType::u32, count), DType::i64) - 2147483648LL, DType::f32));
+            cast(cast(random_words(DType::u32, count), DType::i64) - 2147483648LL, dtype));
       }
       measure_against_cub(stream,
                           {.op = "sort",
