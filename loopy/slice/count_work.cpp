@@ -368,6 +368,59 @@ double PointCounter::elements(const ArrayAccess& access) {
   return points(own);
 }
 
+std::optional<double> PointCounter::exact_elements(const ArrayAccess& access) const {
+  NameSet own;
+  for (const Expr& index : access.indices) {
+    const auto affine = to_affine(index);
+    if (access.is_linear || !affine) {
+      return std::nullopt;
+    }
+    bool has_loop = false;
+    for (const Affine::Term& term : affine->terms()) {
+      if (!is_iname(kernel_, term.name)) {
+        continue;
+      }
+      const bool is_plain = term.coefficient == 1 || term.coefficient == -1;
+      if (has_loop || !is_plain || !own.insert(term.name).second) {
+        return std::nullopt;
+      }
+      has_loop = true;
+    }
+  }
+  return exact_points(own);
+}
+
+double untouched_bytes(const Kernel& kernel, const IntegerValues& parameters) {
+  const PointCounter counter(kernel, parameters);
+  std::map<std::string, std::optional<double>> touched;
+  for (const ArrayAccess& access : accesses_of(kernel)) {
+    std::optional<double> elements;
+    try {
+      elements = counter.exact_elements(access);
+    } catch (const Unsupported&) {  // more than 64 bits hold
+    }
+    const auto [place, is_first] = touched.emplace(access.array, elements);
+    if (!is_first) {
+      place->second = elements && place->second ? std::optional(std::max(*elements, *place->second))
+                                                : std::nullopt;
+    }
+  }
+  double result = 0;
+  for (const auto& [array, elements] : touched) {
+    const Argument* argument = find_argument(kernel, array);
+    if (argument == nullptr || !argument->is_array || !elements) {
+      continue;
+    }
+    double all = 1;
+    for (const Expr& length : argument->shape) {
+      const auto value = evaluate_integer(length, parameters);
+      all *= value ? static_cast<double>(*value) : 0;
+    }
+    result += static_cast<double>(size_bytes(*argument->type)) * std::max(0.0, all - *elements);
+  }
+  return result;
+}
+
 IdleShares idle_shares(const Kernel& kernel, const IntegerValues& parameters,
                        const std::string& cut, const std::string& loop) {
   PointCounter points(kernel, parameters);

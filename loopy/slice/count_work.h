@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,8 @@ class PointCounter {
   /// Different elements that an access touches, or fewer: indices that are not affine count as
   /// one.
   [[nodiscard]] double elements(const ArrayAccess& access);
+  /// Just as many, where each index is a loop, apart from its sign and a shift.
+  [[nodiscard]] std::optional<double> exact_elements(const ArrayAccess& access) const;
 
  private:
   [[nodiscard]] ConstraintSet domain_of(const NameSet& inames) const;
@@ -50,6 +53,11 @@ struct KernelWork {
   double compulsory_bytes = 0;  ///< elements of arrays that are touched, each once
   double written_bytes = 0;     ///< each time
 };
+
+/// Of the arrays, what no access touches, such as one half of a matrix whose other half is a
+/// triangle; 0 for arrays with accesses that are not counted.
+/// @param kernel  with types, and rules expanded
+[[nodiscard]] double untouched_bytes(const Kernel& kernel, const IntegerValues& parameters);
 
 /// Parts of operations, from 0 to 1: of those within the reduction that is cut, and of others.
 struct IdleShares {

@@ -383,7 +383,9 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result =
       run(*prepared->stream, runner, options, log_key(described, device, options), &device_thread);
   result.flops = count_flops(prepared->kernel);
-  result.memory_bytes = runner->memory_bytes();
+  result.memory_bytes =
+      runner->memory_bytes() - detail::untouched_bytes(infer_types(expand_subst(prepared->kernel)),
+                                                       options.constraints.parameters);
   result.why_not_interpreted = runner->why_not_interpreted();
   result.is_sampled = runner->is_sampled();
   result.timed_share = runner->timed_share();

@@ -53,7 +53,7 @@ struct TuneResult : SearchSummary {
   /// turns, so that their order is not that of chance.
   std::vector<TunedSlicing> tried{};
   double flops = 0;         ///< of one run, as described; 0 if unknown
-  double memory_bytes = 0;  ///< that one run has to move at least: each array once
+  double memory_bytes = 0;  ///< that one run has to move at least: each element that is touched once
   /// Why results were judged by options.tolerance alone: the reason that the description was not
   /// interpreted. Otherwise empty.
   std::string why_not_interpreted{};

@@ -48,6 +48,34 @@ TEST(CountWork, CountsThePointsOfTriangles) {
   EXPECT_EQ(work.compulsory_bytes, 4 * (55 + 40 + 40));
 }
 
+double untouched(const char* domains, const char* statements, const char* arguments) {
+  return untouched_bytes(
+      infer_types(expand_subst(make_kernel(domains, statements, {.arguments = arguments}))), {});
+}
+
+TEST(CountWork, FindsWhatIsNeverTouched) {
+  const char* const triangle = "{[i, j]: 0 <= i < 10 and 0 <= j < 4} {[k]: 0 <= k <= i}";
+  EXPECT_EQ(
+      untouched(triangle, "c[i, j] = sum(k, a[i, k]*b[k, j])", "a: f32[10, 10]; b, c: f32[10, 4]"),
+      4 * 45);
+  EXPECT_EQ(untouched("{[i, j, k]: 0 <= k <= j and j <= i and i < 9}", "t[i, j, k] = x[i]*x[k]",
+                      "x: f64[9]; t: f64[9, 9, 9]"),
+            8 * (729 - 165));
+  // some read all of it
+  EXPECT_EQ(untouched(triangle, "c[i, j] = sum(k, a[i, k]) + a[i, 9 - j]",
+                      "a: f32[10, 10]; c: f32[10, 4]"),
+            4 * 45);
+  EXPECT_EQ(untouched("{[i, j]: 0 <= i, j < 10} {[k]: 0 <= k <= i}",
+                      "c[i, j] = sum(k, a[i, k]) + a[j, i]", "a, c: f32[10, 10]"),
+            0);
+}
+
+TEST(CountWork, TakesArraysWholeWhereAccessesAreNotCounted) {
+  const char* const row = "{[i, j]: 0 <= i < 10 and 0 <= j < 4}";
+  EXPECT_EQ(untouched(row, "c[i, j] = a[p[i], j]", "a: f32[90, 4]; p: i32[10]; c: f32[10, 4]"), 0);
+  EXPECT_EQ(untouched(row, "c[i, j] = a[2*i, i + j]", "a: f32[20, 20]; c: f32[10, 4]"), 0);
+}
+
 TEST(CountWork, CountsOneInstructionForAProductAndItsAddition) {
   const char* const domain = "{[i, j, k]: 0 <= i, j < 10 and 0 <= k < 30}";
   const char* const arguments = "a: f32[10, 30]; b: f32[30, 10]; c: f32[10, 10]; f: f32";
@@ -59,10 +87,9 @@ TEST(CountWork, CountsOneInstructionForAProductAndItsAddition) {
   EXPECT_EQ(count("c[i, j] = sum(k, a[i, k] + b[k, j])"), 2);
   // neighbours share the leading product
   EXPECT_EQ(count("c[i, j] = sum(k, f*a[i, k]*b[k, j])"), 1.25);
-  const OperationMix of_doubles =
-      work_of(domain, "c[i, j] = sum(k, a[i, k]*b[k, j])",
-              "a: c128[10, 30]; b: c128[30, 10]; c: c128[10, 10]", "k")
-          .in_sum;
+  const OperationMix of_doubles = work_of(domain, "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                                          "a: c128[10, 30]; b: c128[30, 10]; c: c128[10, 10]", "k")
+                                      .in_sum;
   EXPECT_EQ(of_doubles.count(), 4 * 100 * 30);
 }
 
