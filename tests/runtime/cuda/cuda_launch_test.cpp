@@ -5,7 +5,9 @@
 #include <numeric>
 #include <vector>
 
+#include "rtcg/runtime/compile/files.h"
 #include "rtcg/runtime/compile/jit_link.h"
+#include "rtcg/runtime/compile/program_file.h"
 #include "rtcg/runtime/cuda/cuda_native.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/launch_attributes.h"
@@ -330,6 +332,26 @@ TEST_F(CudaProgram, LoadsPtx) {
   const Buffer<float> buffer(gpu(), std::vector<float>(32, 1.0F));
   program.function<float*, int>("twice")(stream, {1, 32}, buffer, 32);
   EXPECT_EQ(buffer.to_vector(stream), std::vector<float>(32, 2.0F));
+}
+
+TEST_F(CudaProgram, LoadsFiles) {
+  const TemporaryFolder folder;
+  for (const OutputKind kind : {OutputKind::cubin, OutputKind::ptx}) {
+    CompileRequest request;
+    request.kind = kind;
+    request.source.text = kernels_text;
+    request.target = gpu().info().target;
+    const CompiledProgram compiled = compile_cached(gpu().backend().compiler(), request);
+    const std::string path = folder.path() + "/" + std::string(to_string(kind));
+    ASSERT_EQ(write_file(path, {reinterpret_cast<const char*>(compiled.binary.data()),
+                                compiled.binary.size()}),
+              "");
+    const Program program = Program::load(gpu(), read_program_file(path));
+    const Stream stream(gpu());
+    const Buffer<float> buffer(gpu(), std::vector<float>(32, 1.0F));
+    program.function<float*, int>("twice")(stream, {1, 32}, buffer, 32);
+    EXPECT_EQ(buffer.to_vector(stream), std::vector<float>(32, 2.0F));
+  }
 }
 
 TEST_F(CudaProgram, RepeatsWhatTheDriverSaysOfBadPtx) {
