@@ -308,6 +308,7 @@ KeepRowOptions keep_row_options(StepReader& step) {
 }
 PrivatizeUpdatesOptions privatize_updates_options(StepReader& step) {
   return {.copies = step.to_number(step.option("copies", "1")),
+          .type = step.option("type"),
           .temporary_name = step.option("temporary_name")};
 }
 QueueReadsOptions queue_options(StepReader& step) {

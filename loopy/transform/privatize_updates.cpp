@@ -12,6 +12,7 @@
 #include "rtcg/loopy/analyze/update.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/launches.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/record.h"
@@ -33,6 +34,7 @@ class UpdatePrivatizer {
   Kernel run() {
     check_arguments();
     find_updates();
+    find_type();
     find_axes();
     find_threads();
     private_ = options_.temporary_name.empty() ? names_.make(array_ + "_private")
@@ -114,6 +116,24 @@ class UpdatePrivatizer {
     }
   }
 
+  void find_type() {
+    of_array_ = type_of(kernel_, assignment_of(updates_.front()).targets.front());
+    type_ = of_array_;
+    if (options_.type.empty()) {
+      return;
+    }
+    const auto type = parse_scalar_type(options_.type);
+    const auto kind = type ? cgen::scalar_kind(*type) : std::nullopt;
+    const auto given = cgen::scalar_kind(of_array_);
+    if (!kind || !given || cgen::is_floating(*kind) != cgen::is_floating(*given)) {
+      refuse("loopy.privatize_updates.bad_type",
+             fmt::format("copies of '{}' cannot have the type '{}': both are integers, or both "
+                         "floating-point numbers",
+                         array_, options_.type));
+    }
+    type_ = *type;
+  }
+
   /// Loops of the host and of the grid.
   [[nodiscard]] NameSet around_blocks(std::size_t update) const {
     NameSet around = host_loops_around(kernel_, {update});
@@ -191,8 +211,7 @@ class UpdatePrivatizer {
              fmt::format("a block of {} threads has no {} copies of '{}'", all, options_.copies,
                          array_));
     }
-    const auto bytes = static_cast<std::int64_t>(
-        size_bytes(type_of(kernel_, assignment_of(updates_.front()).targets.front())));
+    const auto bytes = static_cast<std::int64_t>(size_bytes(type_));
     if (elements_ * options_.copies * bytes > most_private_bytes) {
       refuse_size();
     }
@@ -204,7 +223,7 @@ class UpdatePrivatizer {
   void add_temporary() {
     Temporary temporary;
     temporary.name = private_;
-    temporary.type = type_of(kernel_, assignment_of(updates_.front()).targets.front());
+    temporary.type = type_;
     temporary.address_space = AddressSpace::local;
     temporary.shape = {elements_};
     if (options_.copies > 1) {
@@ -352,6 +371,9 @@ class UpdatePrivatizer {
     merge.id = names_.make("merge_" + private_);
     merge.within_inames = all.inames;
     merge.depends_on = std::move(needed);
+    if (!(type_ == of_array_)) {
+      merged = Cast{of_array_, merged};
+    }
     merge.kind = Assignment{{target}, update_->combine(target, merged), true};
     result.push_back(std::move(merge));
     return result;
@@ -363,6 +385,8 @@ class UpdatePrivatizer {
   NameGenerator names_;
   std::optional<Update> update_{};
   std::vector<std::size_t> updates_{};
+  cgen::Type of_array_{};
+  cgen::Type type_{};                ///< of the copies
   NameSet around_{};                 ///< the inames of blocks, and those of the host around
   std::vector<std::size_t> axes_{};  ///< of the array, and their lengths
   std::vector<std::int64_t> lengths_{};
@@ -380,6 +404,7 @@ Kernel privatize_updates(Kernel kernel, std::string_view array,
   kernel = UpdatePrivatizer(std::move(kernel), std::string(array), options).run();
   step.record(kernel, "privatize_updates", {std::string(array)},
               {{"copies", options.copies == 1 ? "" : std::to_string(options.copies)},
+               {"type", options.type},
                {"temporary_name", options.temporary_name}});
   return kernel;
 }

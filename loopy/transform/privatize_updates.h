@@ -13,6 +13,10 @@ struct PrivatizeUpdatesOptions {
   /// threads update different copies, in different banks. With a copy for each thread, no atomic
   /// functions are needed until the block ends.
   std::int64_t copies = 1;
+  /// Name of the type of the copies, such as `i32` for counts that all together need an `i64`;
+  /// empty: that of the array. It must hold what the updates of one block combine to: stated by the
+  /// user.
+  std::string type{};
   /// Name of the copies; empty: `ARRAY_private`.
   std::string temporary_name{};
 };
@@ -37,7 +41,7 @@ struct PrivatizeUpdatesOptions {
 ///                       loopy.privatize_updates.other_operation,
 ///                       loopy.privatize_updates.unknown_length,
 ///                       loopy.privatize_updates.too_large, loopy.privatize_updates.bad_copies,
-///                       loopy.privatize_updates.name_taken
+///                       loopy.privatize_updates.name_taken, loopy.privatize_updates.bad_type
 /// @source Nugteren et al. 2011, doi 10.1145/1964179.1964181 (copies in different banks)
 [[nodiscard]] Kernel privatize_updates(Kernel kernel, std::string_view array,
                                        const PrivatizeUpdatesOptions& options = {});

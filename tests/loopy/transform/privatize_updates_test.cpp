@@ -1,9 +1,12 @@
 #include "rtcg/loopy/transform/privatize_updates.h"
 
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/symbolic/parse_expr.h"
 #include "tests/loopy/support/kernel_text.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
@@ -95,6 +98,25 @@ TEST(PrivatizeUpdates, KeepsIntegers) {
   }
 }
 
+TEST(PrivatizeUpdates, HasCopiesOfANarrowerType) {
+  for (const auto& [statement, array, copies] :
+       {std::tuple("s[x[i]] += 1 {atomic}", "i64", "i32"),
+        std::tuple("s[x[i]] = max(s[x[i]], x[i]) {atomic}", "i64", "i32"),
+        std::tuple("s[x[i]] += 0.5 {atomic}", "f64", "f32")}) {
+    SCOPED_TRACE(statement);
+    const Kernel described =
+        counted(statement, std::string("x: i32[n]; n: i32; s: ") + array + "[4]");
+    const Kernel kernel = privatize_updates(apply_recipe(described, blocks_of_64), "s",
+                                            {.copies = 2, .type = copies});
+    EXPECT_EQ(find_temporary(kernel, "s_private")->type, parse_scalar_type(copies));
+    EXPECT_NE(to_string(kernel.instructions[2]).find(std::string("cast(") + array),
+              std::string::npos)
+        << to_string(kernel.instructions[2]);
+    expect_recipe(described, kernel, recipe_of(kernel));
+    expect_same_results(described, kernel, {{"n", 300}});
+  }
+}
+
 TEST(PrivatizeUpdates, TakesSeveralUpdatesOfOneArray) {
   const Kernel described =
       counted("d[x[i]] += 1 {atomic}\nd[y[i]] += 2 {atomic}", "x, y: i32[n]; d: i32[4]; n: i32");
@@ -134,6 +156,10 @@ TEST(PrivatizeUpdates, RefusesCopiesThatDoNotFit) {
                privatize_updates(blocks, "count", {.copies = 65}));
   EXPECT_ERROR("loopy.privatize_updates.name_taken",
                privatize_updates(blocks, "count", {.temporary_name = "x"}));
+  for (const char* type : {"f32", "i33", "c64"}) {
+    EXPECT_ERROR("loopy.privatize_updates.bad_type",
+                 privatize_updates(blocks, "count", {.type = type}));
+  }
   const Kernel open = counted("count[x[i]] += 1 {atomic}", "x: i32[n]; count: i32[m]; n, m: i32");
   EXPECT_ERROR("loopy.privatize_updates.unknown_length", privatize_updates(open, "count"));
   const Kernel large = apply_recipe(
