@@ -10,6 +10,7 @@
 
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/arrays/lazy/operand.h"
 #include "rtcg/arrays/scan/scan_by_key.h"
 #include "rtcg/arrays/scan/selecting_call.h"
 #include "rtcg/cgen/support/error.h"
@@ -205,7 +206,7 @@ CountedPairs reduce_by_key(ScanOp op, const AnyArray& keys, const Expression& va
   const DType dtype = is_sum ? options.dtype.value_or(sum_type(values.dtype())) : values.dtype();
   if (is_comparable(keys.dtype()) && is_comparable(dtype) && dtype != DType::boolean) {
     const StreamScope scope(current_stream(keys.stream()));
-    const AnyArray operands = evaluate(cast(values, dtype)).contiguous();
+    const AnyArray operands = detail::values_of(cast(values, dtype)).contiguous();
     return runs_of(OfRuns::totals, keys, &operands, {op, dtype});
   }
   CumulativeOptions forward = options;

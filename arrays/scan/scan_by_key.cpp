@@ -9,6 +9,7 @@
 
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/make_node.h"
+#include "rtcg/arrays/lazy/operand.h"
 #include "rtcg/arrays/scan/scan_kernel.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -96,7 +97,7 @@ AnyArray scan_by_key(ScanOp op, const AnyArray& keys, const Expression& values,
     as_bytes.dtype = DType::u8;
     return evaluate(cast(scan_by_key(op, keys, cast(values, DType::u8), as_bytes), dtype));
   }
-  AnyArray x = evaluate(cast(values, dtype));
+  const AnyArray x = detail::values_of(cast(values, dtype));
   AnyArray result(dtype, keys.shape(), current_stream(keys.stream()));
   const ScanKernel& kernel = kernel_for(op, dtype, keys.dtype(), options.is_exclusive);
   if (options.is_reverse) {

@@ -16,6 +16,7 @@
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/lazy/operand.h"
 #include "rtcg/arrays/sort/counting_kernel.h"
 #include "rtcg/arrays/sort/search.h"
 #include "rtcg/cgen/support/error.h"
@@ -89,7 +90,7 @@ void check_values(DType dtype, bool are_numbers_of_bins) {
 /// @param edges  of bins of equal width; null if the values are the numbers of bins
 AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* edges,
                  const std::optional<AnyArray>& weights) {
-  const AnyArray x = evaluate(values).ravel();
+  const AnyArray x = detail::values_of(values).contiguous().ravel();
   const std::int64_t count = x.count();
   detail::CountingForm form{x.dtype()};
   form.has_edges = edges != nullptr;
@@ -151,7 +152,7 @@ Expression bins_of(const Expression& values, const AnyArray& edges) {
   }
   check_values(values.dtype(), false);
   const std::int64_t bins = edges.count() - 1;
-  const AnyArray x = evaluate(values);
+  const AnyArray x = detail::values_of(values);
   const Expression place = searchsorted(edges, x, SearchSide::right);
   const Expression bin = where(x == edges(bins), bins - 1, place - 1);
   const bool has_nan = is_floating(x.dtype());
@@ -170,7 +171,7 @@ AnyArray bincount(const Expression& values, const BincountOptions& options) {
   check_values(values.dtype(), true);
   check_weights(options.weights, values.shape());
   const StreamScope scope(stream_for(values));
-  const AnyArray x = evaluate(values);
+  const AnyArray x = detail::values_of(values);
   std::int64_t length = 0;
   if (options.length) {
     length = *options.length;
@@ -200,7 +201,7 @@ Histogram histogram(const Expression& values, const HistogramOptions& options) {
                                    options.range->second));
   }
   const StreamScope scope(stream_for(values));
-  const AnyArray x = evaluate(values);
+  const AnyArray x = detail::values_of(values);
   const AnyArray edges = even_edges(x, options);
   return {counted(x, options.bins, &edges, options.weights), edges};
 }

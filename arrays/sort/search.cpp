@@ -10,6 +10,7 @@
 #include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/lazy/operand.h"
 #include "rtcg/cgen/support/error.h"
 
 namespace rtcg::arrays {
@@ -74,7 +75,7 @@ Array<std::int64_t> searchsorted(const AnyArray& sorted, const Expression& value
   }
   const StreamScope scope(current_stream(sorted.stream()));
   const AnyArray among = sorted.dtype() == dtype ? sorted.contiguous() : sorted.as_type(dtype);
-  const AnyArray wanted = evaluate(cast(values, dtype));
+  const AnyArray wanted = detail::values_of(cast(values, dtype)).contiguous();
   const Array<std::int64_t> places(AnyArray(DType::i64, values.shape(), current_stream()));
   if (places.count() != 0) {
     search_kernel(dtype, side)(among, sorted.count(), wanted, places);
@@ -99,7 +100,7 @@ AnyArray interp(const Expression& x, const AnyArray& x_known, const AnyArray& y_
   const StreamScope scope(current_stream(x_known.stream()));
   const DType all = promote(promote(x.dtype(), x_known.dtype()), y_known.dtype());
   const DType dtype = is_floating(all) && all != DType::f64 ? DType::f32 : DType::f64;
-  const AnyArray at = evaluate(cast(x, dtype));
+  const AnyArray at = detail::values_of(cast(x, dtype));
   const AnyArray xs = x_known.as_type(dtype);
   const AnyArray ys = y_known.as_type(dtype);
   const std::int64_t last = xs.count() - 1;
