@@ -116,10 +116,10 @@ detail::SelectionForm form_of_runs(OfRuns what, DType key, const Combined& combi
   const DType length = is_long ? DType::i64 : DType::i32;
   const DType dtype = has_values ? combined.dtype : length;
   const std::string one = fmt::format("cast({}, 1)", name(dtype));
-  form.totals = {dtype, has_values ? "value[@]" : one, has_values ? "later_value[@]" : one,
-                 joined_in_run(combined), neutral_of_runs(combined)};
+  form.totals = {dtype, has_values ? "value[@]" : one, joined_in_run(combined),
+                 neutral_of_runs(combined)};
   if (has_values) {
-    form.arguments += fmt::format("; value: {0}[n]; later_value: {0}[n - 1]", name(dtype));
+    form.arguments += fmt::format("; value: {}[n]", name(dtype));
   }
   form.outputs.push_back({"results", has_values ? dtype : DType::i64, dtype, "total"});
   return form;
@@ -165,7 +165,6 @@ CountedPairs runs_of(OfRuns what, const AnyArray& keys, const AnyArray* values,
   }
   if (values != nullptr) {
     arrays.emplace_back("value", *values);
-    arrays.emplace_back("later_value", later(*values));
   }
   call_for_runs(what, compared.dtype(), combined, keys.count() > INT32_MAX)
       .run(stream, arrays, keys.count());

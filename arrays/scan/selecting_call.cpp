@@ -68,6 +68,23 @@ std::string ends_of_runs(const SelectionForm& form) {
   return with_operands(form.ends_run, "key[@]", "later[@]");
 }
 
+std::string joined_values(const SelectionForm& form, const std::string& s, const std::string& t) {
+  return "(" + with_operands(form.totals->joined, s, t) + ")";
+}
+
+/// Pairs of how many ends of runs there are, and what the elements after the last one combine to.
+std::string rule_of_totals(const SelectionForm& form) {
+  return fmt::format(
+      "joined(c, s, d, t) := make_tuple(c + d, if(d > 0, t, {}))  {{neutral=0:{}}}\n",
+      joined_values(form, "s", "t"), form.totals->neutral);
+}
+
+/// What element `place` adds to such a pair.
+std::string value_in_run(const SelectionForm& form, const std::string& place) {
+  return fmt::format("if({} > 0, {}, {})", at(ends_of_runs(form), place), form.totals->neutral,
+                     at(form.totals->value, place));
+}
+
 /// `chosen` of element `place`, and `position`: how many are chosen before it. Ends of runs are
 /// counted up to the element before, each of which has a next one.
 std::string scan_of_chosen(const SelectionForm& form, const std::string& place) {
@@ -82,21 +99,13 @@ std::string scan_of_chosen(const SelectionForm& form, const std::string& place) 
   const std::string ends = at(ends_of_runs(form), "j");
   std::string result;
   if (form.totals) {
-    const std::string number(name(form.totals->dtype));
-    const auto joined = [&](const std::string& s, const std::string& t) {
-      return "(" + with_operands(form.totals->joined, s, t) + ")";
-    };
-    // the value after an element that ends a run begins the next one; the first value of all is
-    // after no element
-    result = fmt::format(
-        "joined(c, s, d, t) := make_tuple(c + d, if(d > 0, t, {0}))  {{neutral=0:{1}}}\n"
-        "<{2}> position, <{3}> after_first = scan(joined, j, cast({2}, {4}), {5}) {{id=position}}\n"
-        "<{3}> first_value = {6} {{id=first_value}}\n"
-        "<{3}> total = if(position == 0, {7}, after_first) {{id=total, "
-        "dep=position:first_value}}\n",
-        joined("s", "t"), form.totals->neutral, type, number, ends,
-        at(form.totals->later_value, "j"), at(form.totals->value, "0"),
-        joined("first_value", "after_first"));
+    result = rule_of_totals(form) +
+             fmt::format(
+                 "<{0}> position, <{1}> up_to_before = scan(joined, j, cast({0}, {2}), {3}) "
+                 "{{id=position}}\n"
+                 "<{1}> total = {4} {{id=total, dep=position}}\n",
+                 type, name(form.totals->dtype), ends, value_in_run(form, "j"),
+                 joined_values(form, "up_to_before", at(form.totals->value, place)));
   } else {
     result =
         fmt::format("<{0}> position = scan(sum, j, cast({0}, {1})) {{id=position}}\n", type, ends);
@@ -127,9 +136,11 @@ std::int64_t gathered_bytes(const SelectionForm& form) {
   return bytes;
 }
 
-/// As many elements as results of them fit into a third of the shared memory.
+/// For threads that keep keys and values of their items in registers. Sums of 2^28 i32 by keys of
+/// i32 take 1253 us on an H200 (2026-11-29), and 1408 in tiles of 256 * 8, 1313 of 128 * 16, 1558
+/// of 512 * 8.
 TileShape tile_of_totals(const SelectionForm& form) {
-  return {256, gathered_bytes(form) <= 8 ? 8 : 4};
+  return {256, gathered_bytes(form) <= 8 ? 16 : 8};
 }
 
 /// The same for threads that keep the values of their items in registers, with one word of marks:
@@ -137,6 +148,18 @@ TileShape tile_of_totals(const SelectionForm& form) {
 /// take 586 us in such tiles of 512 * 16, written by hand, and 648 of 256 * 16.
 TileShape tile_of_marks(const SelectionForm& form) {
   return {512, gathered_bytes(form) <= 4 ? 16 : 8};
+}
+
+/// Steps that let a thread load its items, by vectors if `is_aligned`.
+std::string lanes_of_items(const SelectionForm& form, int items, bool is_aligned) {
+  std::size_t widest = 1;
+  for (const SelectionForm::Output& each : form.outputs) {
+    widest = std::max<std::size_t>(widest, size_bytes(each.kept));
+  }
+  const auto lanes = static_cast<int>(vector_bytes / widest);
+  return is_aligned && lanes < items
+             ? fmt::format("split_iname(item, {}, outer_tag=ilp, inner_tag=vec)\n", lanes)
+             : fmt::format("tag_inames(item:{})\n", is_aligned ? "vec" : "ilp");
 }
 
 /// The statement that writes the values of `output`, which the block has gathered for `gathered`.
@@ -147,43 +170,118 @@ std::string written(const SelectionForm::Output& output, const std::string& begi
       output.name, begin, loop, cast_to(output, kept), gathered);
 }
 
-/// Blocks that look back for the place and the value before each element, and then gather the
-/// chosen ones.
-loopy::Kernel kernel_of_totals(const SelectionForm& form) {
+/// Statements that combine the runs of each thread, `run[item]`, after `begun[item]` runs that
+/// begin in the tile among the thread's items. The key before the first item is in own_key[0], and
+/// the one after the last in `later`.
+std::string combined_in_threads(const SelectionForm& form, int items, int tile) {
+  const std::string own = fmt::format("{}*thread + item", items);
+  const std::string element = fmt::format("({}*b + {})", tile, own);
+  return fmt::format(
+      "<{key}> own_key[{items} + 2]\n<{number}> run[{items}]\n<i32> begun[{items}]\n"
+      "own_key[0] = key[{tile}*b + {items}*thread - 1] {{id=previous, inames=b:thread, "
+      "if=thread > 0 and {tile}*b + {items}*thread < n}}\n"
+      "own_key[{items} + 1] = later[{tile}*b + {items}*thread + {items} - 1] {{id=next, "
+      "inames=b:thread, if={tile}*b + {items}*thread + {items} < n}}\n"
+      "run[z] = {neutral} {{id=no_run, inames=b:thread:z}}\n"
+      "begun[z] = 0 {{id=no_begin, inames=b:thread:z}}\n"
+      "own_key[item + 1] = key[{element}] {{id=own_key, inames=b:thread:item}}\n"
+      "run[item] = {value} {{id=value, inames=b:thread:item, dep=no_run}}\n"
+      "begun[item] = if({own} > 0, {begins}, 0) {{id=begins, inames=b:thread:item, "
+      "dep=previous:own_key:no_begin}}\n"
+      "run[k] = if(begun[k] > 0, run[k], {joined}) {{id=run, inames=b:thread:k, "
+      "dep=value:begins}}\n"
+      "begun[k] = begun[k - 1] + begun[k] {{id=begun, inames=b:thread:k, dep=run}}\n",
+      fmt::arg("key", name(form.outputs.front().kept)),
+      fmt::arg("number", name(form.totals->dtype)), fmt::arg("items", items),
+      fmt::arg("tile", tile), fmt::arg("neutral", form.totals->neutral),
+      fmt::arg("element", element), fmt::arg("value", at(form.totals->value, element)),
+      fmt::arg("own", own),
+      fmt::arg("begins", with_operands(form.ends_run, "own_key[item]", "own_key[item + 1]")),
+      fmt::arg("joined", joined_values(form, "run[k - 1]", "run[k]")));
+}
+
+/// The same over the threads before each one: `begun_before`, and `run_before`, the run that goes
+/// on in the thread.
+std::string combined_over_threads(const SelectionForm& form, int threads, int items) {
+  return rule_of_totals(form) +
+         fmt::format(
+             "<i32> begun_of[{0}]\n<{1}> run_of[{0}]\n<i32> begun_to[{0}]\n<{1}> run_to[{0}]\n"
+             "begun_of[thread] = begun[{2}] {{id=begun_of, inames=b:thread, dep=begun}}\n"
+             "run_of[thread] = run[{2}] {{id=run_of, inames=b:thread, dep=begun}}\n"
+             "<i32> all_begun, <{1}> whole_run = scan(joined, q, begun_of[q], run_of[q]) "
+             "{{id=over_threads, inames=b:thread, dep=begun_of:run_of}}\n"
+             "begun_to[thread] = all_begun {{id=begun_to, inames=b:thread, dep=over_threads}}\n"
+             "run_to[thread] = whole_run {{id=run_to, inames=b:thread, dep=over_threads}}\n"
+             "<i32> begun_before = 0 {{id=none_before, inames=b:thread}}\n"
+             "<{1}> run_before = {3} {{id=no_run_before, inames=b:thread}}\n"
+             "begun_before = begun_to[thread - 1] {{id=begun_before, inames=b:thread, "
+             "if=thread > 0, dep=none_before:begun_to}}\n"
+             "run_before = run_to[thread - 1] {{id=run_before, inames=b:thread, "
+             "if=thread > 0, dep=no_run_before:run_to}}\n",
+             threads, name(form.totals->dtype), items - 1, form.totals->neutral);
+}
+
+/// Blocks that combine the runs of a tile, gather their totals, and then look back for the place of
+/// the first one and for what the run has so far with which the tile begins. Each thread owns
+/// `items` neighbours, and loads them by vectors if `is_aligned`.
+loopy::Kernel kernel_of_totals(const SelectionForm& form, bool is_aligned) {
   const auto [threads, items] = tile_of_totals(form);
   const int tile = threads * items;
-  const std::string place = fmt::format("({}*b + t)", tile);
-  std::string statements = scan_of_chosen(form, place);
-  statements += fmt::format(
-      "<i32> before[1]\n<i32> after[1]\n"
-      "before[0] = position {{if=t == 0, id=before, dep=position:chosen}}\n"
-      "after[0] = position + chosen {{disjoint, if=t == {} or {} == n - 1, id=after, "
-      "dep=position:chosen}}\n"
-      "count[0] = position + chosen {{if={} == n - 1, dep=position:chosen}}\n"
-      "<i32> number = after[0] - before[0] {{id=number_h, inames=b, dep=after:before}}\n",
-      tile - 1, place, place);
-  std::string kept;
-  for (const SelectionForm::Output& each : form.outputs) {
-    statements += fmt::format(
-        "<{0}> kept_{1}[{2}]\n"
-        "<{0}> own_{1} = {3} {{id=own_{1}, dep=position:total}}\n"
-        "kept_{1}[position - before[0]] = own_{1} {{disjoint, if=chosen > 0, "
-        "dep=own_{1}:position:chosen:before, id=kept_{1}}}\n",
-        name(each.kept), each.name, tile, at(each.value, place));
-    statements += written(each, "before[0]", "h", fmt::format("kept_{}[h]", each.name), each.name);
-    kept += fmt::format(", kept_{}", each.name);
-  }
+  const SelectionForm::Output& keys = form.outputs.front();
+  const SelectionForm::Output& totals = form.outputs.back();
+  const std::string element = fmt::format("({}*b + {}*thread + item)", tile, items);
   const std::string domains = fmt::format(
-      "{{[b, t]: 0 <= b and 0 <= t < {0} and {0}*b + t < n}} {{[h]: 0 <= h < number}} {1}", tile,
-      range_of_scan(form, fmt::format("{}*b + t", tile)));
+      "{{[b]: 0 <= b and {2}*b < n}} {{[thread]: 0 <= thread < {0}}} "
+      "{{[item]: 0 <= item < {1} and {2}*b + {1}*thread + item < n}} "
+      "{{[z]: 0 <= z < {1}}} {{[k]: 1 <= k < {1}}} "
+      "{{[q]: 0 <= q <= thread}} {{[j]: 0 <= j < {2}*b}} {{[h]: 0 <= h < number}}",
+      threads, items, tile);
+  const std::string statements =
+      combined_in_threads(form, items, tile) + combined_over_threads(form, threads, items) +
+      fmt::format(
+          "<{key}> kept_keys[{tile}]\n<{number}> kept_totals[{tile}]\n"
+          "<i32> ends = 1 {{id=last, inames=b:thread:item}}\n"
+          "ends = {ends} {{id=ends, inames=b:thread:item, if={element} < n - 1, "
+          "dep=last:own_key:next}}\n"
+          "kept_keys[begun_before + begun[item]] = own_key[item + 1] {{disjoint, id=kept_keys, "
+          "inames=b:thread:item, if=ends > 0, dep=ends:begun_before:begun}}\n"
+          "kept_totals[begun_before + begun[item]] = if(begun[item] > 0, run[item], {in_block}) "
+          "{{disjoint, id=kept_totals, inames=b:thread:item, if=ends > 0, "
+          "dep=ends:begun_before:run_before:begun}}\n"
+          // of the last tile `later` has no such element
+          "<i32> last_ends = 1 {{id=last_of_all, inames=b}}\n"
+          "last_ends = {last_ends} {{id=last_ends, inames=b, if={tile}*b + {tile} < n, "
+          "dep=last_of_all}}\n"
+          "<i32> number = begun_to[{last}] + last_ends {{id=number, inames=b, "
+          "dep=begun_to:last_ends}}\n"
+          "<{number}> open_run = if(last_ends > 0, {neutral}, run_to[{last}]) {{id=open_run, "
+          "inames=b, dep=run_to:last_ends}}\n"
+          "<i32> before, <{number}> going_on = scan(joined, j, cast(i32, {ends_of_j}), {value}) "
+          "{{id=before, inames=b, dep=number:open_run}}\n"
+          "count[0] = before + number {{if={tile}*b + {tile} >= n, dep=before, inames=b}}\n"
+          "{keys}[before + h] = {key_of_h} {{inames=b:h, disjoint, dep=before:kept_keys}}\n"
+          "{totals}[before + h] = {total_of_h} {{inames=b:h, disjoint, dep=before:kept_totals}}\n",
+          fmt::arg("key", name(keys.kept)), fmt::arg("number", name(totals.kept)),
+          fmt::arg("tile", tile), fmt::arg("last", threads - 1), fmt::arg("element", element),
+          fmt::arg("ends", with_operands(form.ends_run, "own_key[item + 1]", "own_key[item + 2]")),
+          fmt::arg("in_block", joined_values(form, "run_before", "run[item]")),
+          fmt::arg("last_ends", at(ends_of_runs(form), fmt::format("{0}*b + {0} - 1", tile))),
+          fmt::arg("neutral", form.totals->neutral),
+          fmt::arg("ends_of_j", at(ends_of_runs(form), "j")),
+          fmt::arg("value", value_in_run(form, "j")), fmt::arg("keys", keys.name),
+          fmt::arg("key_of_h", cast_to(keys, "kept_keys[h]")), fmt::arg("totals", totals.name),
+          fmt::arg("total_of_h", cast_to(totals, fmt::format("if(h == 0, {}, kept_totals[h])",
+                                                             joined_values(form, "going_on",
+                                                                           "kept_totals[h]")))));
   return loopy::apply_recipe(
       loopy::make_kernel(domains, statements, options_of(form)),
-      fmt::format("set_temporary_address_space([before, after{}], local)\n"
-                  "split_iname(t, {}, outer_name=thread, inner_name=item, outer_tag=l.0, "
-                  "inner_tag=ilp)\n"
-                  "split_iname(h, {}, inner_tag=l.0)\n"
-                  "tag_inames(b:g.0)\nscan_over_grid(b, how=look_back)\nexchange_items(thread)\n",
-                  kept, items, threads));
+      fmt::format("set_temporary_address_space([own_key, run, begun], private)\n"
+                  "set_temporary_address_space([begun_of, run_of, begun_to, run_to, kept_keys, "
+                  "kept_totals], local)\n"
+                  "tag_inames([thread:l.0, z:unr, k:unr])\n{}"
+                  "split_iname(h, {}, inner_tag=l.0)\ntag_inames(b:g.0)\n"
+                  "scan_over_grid(b, how=look_back, totals=[number, open_run])\n",
+                  lanes_of_items(form, items, is_aligned), threads));
 }
 
 /// Where the mark of an element is computed from the element that the statement `load` has read, it
@@ -279,19 +377,13 @@ loopy::Kernel kernel_of_marks(const SelectionForm& form, const loopy::Kernel* ma
   if (mask != nullptr) {
     kernel = with_mask(std::move(kernel), *mask);
   }
-  constexpr int vector_bytes = 16;
-  const int lanes = vector_bytes / static_cast<int>(size_bytes(form.outputs.front().kept));
   return loopy::apply_recipe(
       with_kept_element(std::move(kernel), "marks", first),
       fmt::format(
           "set_temporary_address_space([{}], local)\n{}tag_inames(thread:l.0)\n{}"
           "split_iname(h, {}, inner_tag=l.0)\n{}"
           "tag_inames(b:g.0)\nscan_over_grid(b, how=look_back, totals=[number])\n",
-          kept, private_arrays,
-          is_aligned && lanes < items
-              ? fmt::format("split_iname(item, {}, outer_tag=ilp, inner_tag=vec)\n", lanes)
-              : fmt::format("tag_inames(item:{})\n", is_aligned ? "vec" : "ilp"),
-          threads,
+          kept, private_arrays, lanes_of_items(form, items, is_aligned), threads,
           form.rejected ? fmt::format("split_iname(r, {}, inner_tag=l.0)\n", threads) : ""));
 }
 
@@ -350,11 +442,10 @@ loopy::Kernel with_mask(loopy::Kernel kernel, const loopy::Kernel& scan) {
 
 loopy::Kernel selecting_tiles_kernel(const SelectionForm& form, bool is_aligned,
                                      const loopy::Kernel* mask) {
-  return form.totals ? kernel_of_totals(form) : kernel_of_marks(form, mask, is_aligned);
+  return form.totals ? kernel_of_totals(form, is_aligned) : kernel_of_marks(form, mask, is_aligned);
 }
 
 bool is_aligned_for_vectors(const AnyArray& array) {
-  constexpr std::uint64_t vector_bytes = 16;
   return array.address() % vector_bytes == 0;
 }
 

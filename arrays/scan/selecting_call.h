@@ -27,8 +27,7 @@ struct SelectionForm {
   struct Totals {
     DType dtype;
     std::string value;
-    std::string later_value;  ///< of the next element
-    std::string joined;       ///< of `s`, of earlier elements, and `t`, of later ones
+    std::string joined;  ///< of `s`, of earlier elements, and `t`, of later ones
     std::string neutral;
   };
   std::string name;
@@ -58,8 +57,8 @@ inline constexpr const char* length_of_mask = "n0";
 
 /// For CUDA: blocks of threads gather their chosen elements in shared memory, look back for the
 /// place of the first one, and write them side by side. Elements are read once and kept in
-/// registers, with their marks in one word of bits; with totals blocks look back first, and read
-/// elements once more from a cache. Not for long ones.
+/// registers, with their marks in one word of bits, or with the totals that each thread combines of
+/// its own. Not for long ones.
 ///
 /// @source NVIDIA CUB, `DeviceSelect` and `DeviceReduce::ReduceByKey`; Merrill and Garland 2016,
 ///         Single-pass parallel prefix scan with decoupled look-back

@@ -1,4 +1,5 @@
 #include <cub/device/device_histogram.cuh>
+#include <cub/device/device_partition.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_run_length_encode.cuh>
@@ -65,6 +66,11 @@ Call call_of(CubWork work, const CubOperands& o) {
       return [=](void* scratch, std::size_t& bytes) {
         return cub::DeviceSelect::If(scratch, bytes, at<const float>(o.in), at<float>(o.out),
                                      at<std::int64_t>(o.found), o.count, IsPositive(), stream);
+      };
+    case CubWork::partition_f32:
+      return [=](void* scratch, std::size_t& bytes) {
+        return cub::DevicePartition::If(scratch, bytes, at<const float>(o.in), at<float>(o.out),
+                                        at<std::int64_t>(o.found), o.count, IsPositive(), stream);
       };
     case CubWork::unique_i32:
       return [=](void* scratch, std::size_t& bytes) {

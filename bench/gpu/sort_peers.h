@@ -15,6 +15,7 @@ enum class CubWork {
   sort_f64,
   sort_pairs_u32,  ///< with values of u32
   select_f32,      ///< the positive ones
+  partition_f32,   ///< the same, and the others from the end on
   unique_i32,
   run_lengths_i32,  ///< lengths to values_out
   sum_by_key_i32,   ///< keys `in`, values of i32

@@ -104,6 +104,7 @@ void measure_select(Device device, Report& report) {
         arrays::evaluate(cast(floor_divide(arrays::indices({count}) * 5, 37), DType::i32));
     const AnyArray ones = arrays::ones(DType::i32, {count});
     std::optional<arrays::CountedElements> counted;
+    std::optional<arrays::PartitionedElements> parted;
     std::optional<arrays::CountedPairs> pairs;
     const auto of_pairs = [&] { return Outcome{pairs->keys, pairs->values, pairs->count}; };
     // half of the elements are written
@@ -116,6 +117,17 @@ void measure_select(Device device, Report& report) {
                              [&] {
                                counted = copy_if(x, x > 0);
                                return Outcome{counted->elements, {}, counted->count};
+                             }},
+                        report);
+    measure_against_cub(stream,
+                        {.op = "partition x > 0",
+                         .peer = CubWork::partition_f32,
+                         .in = x,
+                         .bytes = 8 * n,
+                         .ours =
+                             [&] {
+                               parted = partition(x, x > 0);
+                               return Outcome{parted->selected, {}, parted->count};
                              }},
                         report);
     measure_against_cub(stream,

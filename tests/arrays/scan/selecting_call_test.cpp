@@ -39,18 +39,20 @@ SelectionForm form_of_copy(bool has_rejected) {
   return form;
 }
 
-SelectionForm form_of_sums() {
-  return {.name = "sums_of_runs",
-          .arguments =
-              "key: i32[n]; later: i32[n - 1]; value: i32[n]; "
-              "later_value: i32[n - 1]",
+/// Sums of i32, or maxima of f64 in which a NaN wins.
+SelectionForm form_of_totals(bool is_max) {
+  const DType dtype = is_max ? DType::f64 : DType::i32;
+  return {.name = is_max ? "maxima_of_runs" : "sums_of_runs",
+          .arguments = fmt::format("key: i32[n]; later: i32[n - 1]; value: {}[n]", name(dtype)),
           .ends_run = "cast(i32, s != t)",
-          .totals = SelectionForm::Totals{DType::i32, "value[@]", "later_value[@]", "s + t", "0"},
+          .totals = SelectionForm::Totals{dtype, "value[@]",
+                                          is_max ? "if(s > t or s != s, s, t)" : "s + t",
+                                          is_max ? "cast(f64, -inf)" : "0"},
           .outputs = {{"keys", DType::i32, DType::i32, "key[@]"},
-                      {"sums", DType::i64, DType::i32, "total"}}};
+                      {"totals", is_max ? DType::f64 : DType::i64, dtype, "total"}}};
 }
 
-// blocks take 8192 elements, or 2048 with totals
+// blocks take 8192 elements
 const std::vector<int> counts = {1, 31, 2047, 2049, 8191, 8192, 8193, 17001};
 
 TEST(SelectingCall, CopiesWhatIsChosenInOneLaunch) {
@@ -238,40 +240,55 @@ TEST(SelectingCall, FindsRunsInOneLaunch) {
   }
 }
 
-TEST(SelectingCall, AddsUpRunsInOneLaunch) {
-  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_sums(), true);
-  EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
-  taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
-  loopy::CudaTextOnCpu text(kernel);
-  for (const int count : counts) {
-    for (const int length : {1, 7, 3000}) {
-      SCOPED_TRACE(std::to_string(count) + ", " + std::to_string(length));
-      std::vector<std::int32_t> key;
-      std::vector<std::int32_t> value;
-      std::vector<std::int64_t> sums;
-      for (int i = 0; i < count; ++i) {
-        key.push_back(i / length);
-        value.push_back(i % 11 - 7);
-        if (i % length == 0) {
-          sums.push_back(0);
+TEST(SelectingCall, CombinesRunsInOneLaunch) {
+  for (const bool is_max : {false, true}) {  // these are not aligned
+    const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_totals(is_max), !is_max);
+    EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
+    const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+    if (!is_max) {  // each element is read once
+      EXPECT_NE(source.find("const int4 value_vec_1 = *(const int4 *)&value[4096 * b + 16 * thread "
+                            "+ 4];"),
+                std::string::npos)
+          << source;
+    }
+    loopy::CudaTextOnCpu text(kernel);
+    for (const int count : {1, 4095, 8193}) {
+      for (const int length : {1, 7, 3000}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", is_max, count, length));
+        std::vector<std::int32_t> key;
+        std::vector<double> value;
+        std::vector<double> totals;
+        for (int i = 0; i < count; ++i) {
+          key.push_back(i / length);
+          value.push_back(is_max && i % 1000 == 998 ? std::nan("") : i % 11 - 17);
+          if (i % length == 0) {
+            totals.push_back(value.back());
+          } else if (is_max) {
+            const bool wins = value.back() > totals.back() || std::isnan(value.back());
+            totals.back() = std::isnan(totals.back()) || !wins ? totals.back() : value.back();
+          } else {
+            totals.back() += value.back();
+          }
         }
-        sums.back() += value.back();
-      }
-      const loopy::ArgumentData found = text.run(
-          {{"n", count}},
-          {{"key", data_of(key, cgen::ScalarKind::i32)},
-           {"later",
-            data_of(std::vector<std::int32_t>(key.begin() + 1, key.end()), cgen::ScalarKind::i32)},
-           {"value", data_of(value, cgen::ScalarKind::i32)},
-           {"later_value", data_of(std::vector<std::int32_t>(value.begin() + 1, value.end()),
-                                   cgen::ScalarKind::i32)},
-           {"keys", data_of(key, cgen::ScalarKind::i32)},
-           {"sums", data_of(std::vector<std::int64_t>(key.size()), cgen::ScalarKind::i64)},
-           {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
-      ASSERT_EQ(found.at("count").element(0), static_cast<double>(sums.size()));
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        ASSERT_EQ(found.at("keys").element(i), static_cast<double>(i));
-        ASSERT_EQ(found.at("sums").element(i), static_cast<double>(sums[i]));
+        const std::vector<std::int32_t> later(key.begin() + 1, key.end());
+        const loopy::ArgumentData found = text.run(
+            {{"n", count}},
+            {{"key", data_of(key, cgen::ScalarKind::i32)},
+             {"later", data_of(later, cgen::ScalarKind::i32)},
+             {"value", is_max ? data_of(value, cgen::ScalarKind::f64)
+                              : data_of(std::vector<std::int32_t>(value.begin(), value.end()),
+                                        cgen::ScalarKind::i32)},
+             {"keys", data_of(key, cgen::ScalarKind::i32)},
+             {"totals",
+              is_max ? data_of(std::vector<double>(key.size()), cgen::ScalarKind::f64)
+                     : data_of(std::vector<std::int64_t>(key.size()), cgen::ScalarKind::i64)},
+             {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
+        ASSERT_EQ(found.at("count").element(0), static_cast<double>(totals.size()));
+        for (std::size_t i = 0; i < totals.size(); ++i) {
+          const double total = found.at("totals").element(static_cast<std::int64_t>(i));
+          ASSERT_EQ(found.at("keys").element(static_cast<std::int64_t>(i)), static_cast<double>(i));
+          ASSERT_TRUE(total == totals[i] || (std::isnan(total) && std::isnan(totals[i]))) << i;
+        }
       }
     }
   }
