@@ -1,7 +1,6 @@
 #include "rtcg/arrays/sort/counting_kernel.h"
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include <fmt/format.h>
@@ -13,9 +12,18 @@
 namespace rtcg::arrays::detail {
 namespace {
 
-constexpr std::int64_t threads_of_counting_block = 256;
+// With 256 bins, 2^28 values take 244 us on an H200 (2026-11-29), 2^24 20.5; with 4096 bins 248 and
+// 24.1. In blocks of 512 threads they take 246, 23.1, 252 and 29.0.
+constexpr std::int64_t threads_of_block = 1024;
 constexpr std::int64_t values_at_a_time = 8;
-constexpr std::int64_t values_of_round = threads_of_counting_block * values_at_a_time;
+constexpr std::int64_t values_of_block = threads_of_block * values_at_a_time;
+/// Of the copies of a block; an H200 gains nothing by more.
+constexpr std::int64_t most_bytes_of_copies = 32 * 1024;
+
+/// Blocks count up to most_values_of_blocks().
+DType copied(const CountingForm& form) {
+  return form.total == DType::i64 ? DType::i32 : form.total;
+}
 
 std::string loop_name(DType dtype) {
   return std::string(name(dtype == DType::boolean ? DType::u8 : dtype));
@@ -48,7 +56,8 @@ loopy::Kernel counting_kernel(const CountingForm& form) {
         "if(value >= edges[near + 1] and near < bins - 1, 1, 0)\n";
     condition = "value >= edges[0] and value <= edges[bins]";
   } else {
-    statements = "<i64> bin = cast(i64, x[i])\n";
+    const bool is_narrow = size_bytes(form.value) < 4 || form.value == DType::i32;
+    statements = fmt::format("<{0}> bin = cast({0}, x[i])\n", is_narrow ? "i32" : "i64");
     condition = "bin >= 0 and bin < bins";
   }
   statements += fmt::format(
@@ -57,28 +66,33 @@ loopy::Kernel counting_kernel(const CountingForm& form) {
   return loopy::make_kernel("{[i]: 0 <= i < n}", statements, options);
 }
 
-bool can_count_by_blocks(const CountingForm& form, std::int64_t count) {
-  constexpr std::int64_t most_bytes = 32 * 1024;
-  constexpr std::int64_t least_values = 1 << 16;
-  const auto bytes = static_cast<std::int64_t>(size_bytes(form.total));
-  return form.room != 0 && form.room * bytes * warp_size <= most_bytes && count >= least_values &&
-         count <= INT32_MAX;
+std::int64_t copies_of_blocks(const CountingForm& form) {
+  if (form.room == 0) {
+    return 0;
+  }
+  const std::int64_t copies =
+      most_bytes_of_copies / (form.room * static_cast<std::int64_t>(size_bytes(copied(form))));
+  return std::min<std::int64_t>(copies, warp_size);
 }
 
-std::int64_t rounds_of_counting_blocks(std::int64_t count) {
-  constexpr std::int64_t blocks = 1024;
-  const std::int64_t rounds = std::max<std::int64_t>(1, count / (blocks * values_of_round));
-  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rounds)));
+std::int64_t blocks_that_count(const runtime::DeviceInfo& device) {
+  const std::int64_t at_once = device.max_threads_per_multiprocessor / threads_of_block;
+  return std::max<std::int64_t>(1, device.multiprocessors) * std::max<std::int64_t>(1, at_once);
 }
 
-loopy::Kernel counting_blocks_kernel(const CountingForm& form, std::int64_t rounds) {
+std::int64_t most_values_of_blocks(std::int64_t blocks) {
+  return INT32_MAX - blocks * values_of_block;
+}
+
+loopy::Kernel counting_blocks_kernel(const CountingForm& form, std::int64_t blocks) {
   return loopy::apply_recipe(
       counting_kernel(form),
-      fmt::format("split_iname(i, {}, outer_tag=g.0, inner_name=of_block)\n"
-                  "split_iname(of_block, {}, inner_name=of_round)\n"
-                  "split_iname(of_round, {}, outer_tag=ilp, inner_tag=l.0)\n"
-                  "privatize_updates(total, copies={})\n",
-                  rounds * values_of_round, values_of_round, threads_of_counting_block, warp_size));
+      fmt::format("split_iname(i, {}, outer_name=round, inner_name=of_round)\n"
+                  "split_iname(of_round, {}, outer_name=b, outer_tag=g.0, inner_name=of_block)\n"
+                  "split_iname(of_block, {}, outer_tag=ilp, inner_tag=l.0)\n"
+                  "privatize_updates(total, copies={}, type={})\n",
+                  blocks * values_of_block, values_of_block, threads_of_block,
+                  copies_of_blocks(form), name(copied(form))));
 }
 
 }  // namespace rtcg::arrays::detail

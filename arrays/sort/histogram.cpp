@@ -20,6 +20,7 @@
 #include "rtcg/arrays/sort/counting_kernel.h"
 #include "rtcg/arrays/sort/search.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/runtime/device/copy.h"
 
 namespace rtcg::arrays {
 namespace {
@@ -28,25 +29,31 @@ namespace {
 /// their own; beyond it they are a parameter.
 constexpr std::int64_t most_copied_bins = 8192;
 
+bool is_counted_by_blocks(runtime::Device device, const detail::CountingForm& form,
+                          std::int64_t count) {
+  return device.info().id.kind == runtime::BackendKind::cuda &&
+         detail::copies_of_blocks(form) != 0 &&
+         count <= detail::most_values_of_blocks(detail::blocks_that_count(device.info()));
+}
+
 /// Adds up, for each form and number of values.
-void count_values(runtime::StreamRef stream, const detail::CountingForm& form,
+void count_values(runtime::StreamRef stream, const detail::CountingForm& form, bool is_by_blocks,
                   const std::vector<std::pair<std::string, AnyArray>>& arrays, std::int64_t count,
                   std::int64_t bins) {
   static auto& mutex = *new std::mutex;
   static auto& made = *new std::map<detail::CountingForm, std::unique_ptr<const detail::LoopCall>>;
-  static auto& blocks = *new detail::KnownExecutors<std::pair<detail::CountingForm, std::int64_t>>;
+  static auto& blocks = *new detail::KnownExecutors<detail::CountingForm>;
   const runtime::Device device = stream.device();
-  if (device.info().id.kind == runtime::BackendKind::cuda &&
-      detail::can_count_by_blocks(form, count)) {
-    const std::int64_t rounds = detail::rounds_of_counting_blocks(count);
+  if (is_by_blocks) {
     std::vector<loopy::NamedArgument> arguments;
     for (const auto& [name, array] : arrays) {
       arguments.push_back(detail::loop_argument(name, array, stream));
     }
     arguments.push_back(loopy::arg("n", count));
     arguments.push_back(loopy::arg("bins", bins));
-    blocks.of(device, {form, rounds}, [&] { return detail::counting_blocks_kernel(form, rounds); })(
-        stream, arguments);
+    blocks.of(device, form, [&] {
+      return detail::counting_blocks_kernel(form, detail::blocks_that_count(device.info()));
+    })(stream, arguments);
     return;
   }
   const detail::LoopCall& call = [&]() -> const detail::LoopCall& {
@@ -94,20 +101,25 @@ AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* ed
   const std::int64_t count = x.count();
   detail::CountingForm form{x.dtype()};
   form.has_edges = edges != nullptr;
-  form.total = count <= INT32_MAX ? DType::i32 : DType::i64;
+  if (bins <= most_copied_bins) {
+    form.room = static_cast<std::int64_t>(
+        std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(bins, 1))));
+  }
   DType result = DType::i64;
   std::optional<AnyArray> weight;
   if (weights) {
     const DType given = weights->dtype();
     result = is_floating(given) && given != DType::f64 ? DType::f32 : DType::f64;
     form.weight = form.total = result;
-    weight = weights->as_type(result).ravel();
+    weight = detail::values_of(cast(*weights, result)).contiguous().ravel();
   }
-  if (bins <= most_copied_bins) {
-    form.room = static_cast<std::int64_t>(
-        std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(bins, 1))));
+  const runtime::StreamRef stream = current_stream();
+  const bool is_by_blocks = is_counted_by_blocks(stream.device(), form, count);
+  if (!weights && !is_by_blocks && count <= INT32_MAX) {
+    form.total = DType::i32;  // not every device updates i64
   }
-  const AnyArray totals = zeros(form.total, {form.room == 0 ? bins : form.room});
+  const AnyArray totals(form.total, {form.room == 0 ? bins : form.room}, stream);
+  runtime::fill(stream, totals.reinterpret(DType::u8).buffer_on<std::uint8_t>(stream), 0);
   if (count != 0 && bins != 0) {
     std::vector<std::pair<std::string, AnyArray>> arrays = {
         {"x", x.dtype() == DType::boolean ? x.reinterpret(DType::u8) : x}};
@@ -118,9 +130,9 @@ AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* ed
       arrays.emplace_back("edges", *edges);
     }
     arrays.emplace_back("total", totals);
-    count_values(current_stream(), form, arrays, count, bins);
+    count_values(stream, form, is_by_blocks, arrays, count, bins);
   }
-  return totals(Slice{0, bins}).as_type(result);
+  return detail::values_of(cast(totals(Slice{0, bins}), result));
 }
 
 /// Bins of equal width.
