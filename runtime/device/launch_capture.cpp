@@ -387,6 +387,14 @@ class Capture final : public LaunchCapture {
     if (!text.empty()) {
       return text;
     }
+    if (argument.is_local) {
+      std::size_t bytes = 0;
+      std::memcpy(&bytes, argument.bytes.data(), std::min(sizeof(bytes), argument.bytes.size()));
+      return fmt::format("{} bytes", bytes != 0 ? bytes : launch_.shape.shared_bytes);
+    }
+    if (argument.is_pointer()) {
+      return "null";
+    }
     // `... = 0x1p+1f; /* 2 */` or `... = 1000;`
     const std::string line = declare_value(argument);
     const std::size_t comment = line.find("; /* ");

@@ -358,8 +358,7 @@ std::string literal(const CapturedArgument& argument) {
 }
 
 bool is_array_of_bytes(const CapturedArgument& argument) {
-  const bool is_pointer = argument.pointers.size() == 1 && argument.bytes.size() == 8;
-  return !is_pointer && literal(argument).empty();
+  return !argument.is_pointer() && literal(argument).empty();
 }
 
 }  // namespace
@@ -385,9 +384,10 @@ std::string declare_argument(const CapturedLaunch& launch, const CapturedArgumen
     return fmt::format("memory_{}{}", launch.memories[pointer.memory].name,
                        pointer.memory_bytes == 0 ? "" : fmt::format(" + {}", pointer.memory_bytes));
   };
-  if (argument.pointers.size() == 1 && argument.bytes.size() == sizeof(DeviceAddress)) {
+  if (argument.is_pointer()) {
     return fmt::format("  {} argument_{} = {}; /* {} */\n", pointer_type, argument.name,
-                       place(argument.pointers[0]), argument.type);
+                       argument.pointers.empty() ? "0" : place(argument.pointers[0]),
+                       argument.type);
   }
   std::string text = declare_value(argument);
   for (const CapturedPointer& pointer : argument.pointers) {

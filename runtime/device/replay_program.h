@@ -44,6 +44,12 @@ struct CapturedArgument {
   bool is_local = false;  ///< memory of an OpenCL work group: the value is its length
   std::vector<std::byte> bytes;
   std::vector<CapturedPointer> pointers;
+
+  /// Whether it is one address, also a null pointer, which points nowhere.
+  [[nodiscard]] bool is_pointer() const {
+    return bytes.size() == sizeof(DeviceAddress) &&
+           (pointers.size() == 1 || (pointers.empty() && type.find('*') != std::string::npos));
+  }
 };
 
 struct CapturedLaunch {

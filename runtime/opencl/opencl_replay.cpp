@@ -128,16 +128,16 @@ std::string set_argument(const CapturedLaunch& launch, std::size_t index) {
         "  must(clSetKernelArg(kernel, {}, {}, NULL), \"clSetKernelArg\"); /* {} */\n", index,
         bytes != 0 ? bytes : launch.shape.shared_bytes, argument.name);
   }
-  if (argument.pointers.size() == 1 && argument.bytes.size() == sizeof(DeviceAddress)) {
+  if (argument.is_pointer() && argument.pointers.empty()) {
+    return fmt::format(
+        "  must(clSetKernelArg(kernel, {}, sizeof(cl_mem), NULL), \"clSetKernelArg\"); /* {} */\n",
+        index, argument.name);
+  }
+  if (argument.is_pointer()) {
     const CapturedPointer& pointer = argument.pointers[0];
     return fmt::format("  set_pointer(kernel, {}, memory_{}, {}); /* {} {} */\n", index,
                        launch.memories[pointer.memory].name, pointer.memory_bytes, argument.type,
                        argument.name);
-  }
-  if (argument.type.find('*') != std::string::npos) {
-    return fmt::format(
-        "  must(clSetKernelArg(kernel, {}, sizeof(cl_mem), NULL), \"clSetKernelArg\"); /* {} */\n",
-        index, argument.name);
   }
   return detail::declare_value(argument) +
          fmt::format("  must(clSetKernelArg(kernel, {}, {}, {}), \"clSetKernelArg\");\n", index,

@@ -237,6 +237,27 @@ TEST_P(LaunchCaptureOn, TakesTheLaunchThatIsAskedFor) {
   EXPECT_EQ(launches().size(), 5U);
 }
 
+// Its launches have a null pointer, memory of the work group, and pointers into buffers.
+TEST_P(LaunchCaptureOn, WritesBuffersWithoutSharedVirtualMemory) {
+  if (!is_opencl()) {
+    return;
+  }
+  const ProcessResult worked =
+      testing::run_again("OpenClBuffers.ReachKernelsAtAlignedAddresses",
+                         {"RTCG_CAPTURE=" + folder(), "RTCG_CAPTURE_LAUNCH=all"});
+  ASSERT_EQ(worked.exit_code, 0) << worked.output;
+  ASSERT_EQ(launches().size(), 2U);
+  for (const std::string& launch : launches()) {
+    const ProcessResult result = replay(launch);
+    EXPECT_NE(result.output.find("the results agree\n"), std::string::npos) << result.output;
+    const std::string readme = read_file(folder() + "/" + launch + "/README.md").value_or("");
+    EXPECT_NE(readme.find("| `tile` | `local int*` | 16 bytes |"), std::string::npos) << readme;
+    const bool is_second = launch.substr(launch.size() - 2) == "-2";
+    EXPECT_EQ(readme.find("| `in` | `global const int*` | null |") != std::string::npos, is_second)
+        << readme;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, LaunchCaptureOn, ::testing::ValuesIn(all_devices()),
                          device_test_name);
 

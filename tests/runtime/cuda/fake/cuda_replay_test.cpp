@@ -34,7 +34,8 @@ class CudaReplay : public FakeDevice {
     launch_.shape = {{4, 2}, {32}, 2048};
     launch_.memories = {{"x", 400, {'f', 4}, "", true}, {"table", 16, {'u', 1}, "table", false}};
     launch_.arguments = {argument("x", "float *", DeviceAddress{0}), argument("n", "const int", -7),
-                         argument("d", "double", 0.5), argument("p", "pair", Pair{})};
+                         argument("d", "double", 0.5), argument("p", "pair", Pair{}),
+                         argument("none", "int *", DeviceAddress{0})};
     launch_.arguments[0].pointers = {{0, 0, 16}};
     launch_.arguments[3].pointers = {{0, 0, 0}};
     launch_.has_ended = true;
@@ -83,7 +84,8 @@ TEST_F(CudaReplay, IsAProgramForNvrtcAndTheDriver) {
         "  const CUdeviceptr argument_x = memory_x + 16; /* float * */\n",
         "  const int argument_n = -7;\n", "  const double argument_d = 0x1p-1; /* 0.5 */\n",
         "  void *arguments[] = {(void *)&argument_x, (void *)&argument_n, (void *)&argument_d, "
-        "(void *)argument_p};\n",
+        "(void *)argument_p, (void *)&argument_none};\n",
+        "  const CUdeviceptr argument_none = 0; /* int * */\n",
         "cuLaunchKernel(kernel, 4, 2, 1, 32, 1, 1, 2048, nullptr, arguments, nullptr)",
         "is_equal(\"x\", download(memory_x, 400), \"x.after.npy\", 100, 'f', 4, 1e-5)",
         "is_equal(\"table\", download(memory_table, 16), \"table.npy\", 16, 'u', 1, 1e-12)"}) {
