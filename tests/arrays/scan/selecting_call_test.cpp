@@ -240,58 +240,65 @@ TEST(SelectingCall, FindsRunsInOneLaunch) {
   }
 }
 
-TEST(SelectingCall, CombinesRunsInOneLaunch) {
-  for (const bool is_max : {false, true}) {  // these are not aligned
-    const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_totals(is_max), !is_max);
-    EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
-    const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
-    if (!is_max) {  // each element is read once
-      EXPECT_NE(source.find("const int4 value_vec_1 = *(const int4 *)&value[4096 * b + 16 * thread "
-                            "+ 4];"),
-                std::string::npos)
-          << source;
-    }
-    loopy::CudaTextOnCpu text(kernel);
-    for (const int count : {1, 4095, 8193}) {
-      for (const int length : {1, 7, 3000}) {
-        SCOPED_TRACE(fmt::format("{} {} {}", is_max, count, length));
-        std::vector<std::int32_t> key;
-        std::vector<double> value;
-        std::vector<double> totals;
-        for (int i = 0; i < count; ++i) {
-          key.push_back(i / length);
-          value.push_back(is_max && i % 1000 == 998 ? std::nan("") : i % 11 - 17);
-          if (i % length == 0) {
-            totals.push_back(value.back());
-          } else if (is_max) {
-            const bool wins = value.back() > totals.back() || std::isnan(value.back());
-            totals.back() = std::isnan(totals.back()) || !wins ? totals.back() : value.back();
-          } else {
-            totals.back() += value.back();
-          }
+/// Maxima are not aligned.
+void expect_combined_runs(bool is_max) {
+  const loopy::Kernel kernel = detail::selecting_tiles_kernel(form_of_totals(is_max), !is_max);
+  EXPECT_EQ(loopy::generate(kernel, loopy::Target::cuda).launches.size(), 1U);
+  const std::string source = taken_by_nvrtc(loopy::generate_text(kernel, loopy::Target::cuda));
+  if (!is_max) {  // each element is read once
+    EXPECT_NE(source.find("const int4 value_vec_1 = *(const int4 *)&value[4096 * b + 16 * thread "
+                          "+ 4];"),
+              std::string::npos)
+        << source;
+  }
+  loopy::CudaTextOnCpu text(kernel);
+  for (const int count : {1, 4095, 8193}) {
+    for (const int length : {1, 7, 3000}) {
+      SCOPED_TRACE(fmt::format("{} {} {}", is_max, count, length));
+      std::vector<std::int32_t> key;
+      std::vector<double> value;
+      std::vector<double> totals;
+      for (int i = 0; i < count; ++i) {
+        key.push_back(i / length);
+        value.push_back(is_max && i % 1000 == 998 ? std::nan("") : i % 11 - 17);
+        if (i % length == 0) {
+          totals.push_back(value.back());
+        } else if (is_max) {
+          const bool wins = value.back() > totals.back() || std::isnan(value.back());
+          totals.back() = std::isnan(totals.back()) || !wins ? totals.back() : value.back();
+        } else {
+          totals.back() += value.back();
         }
-        const std::vector<std::int32_t> later(key.begin() + 1, key.end());
-        const loopy::ArgumentData found = text.run(
-            {{"n", count}},
-            {{"key", data_of(key, cgen::ScalarKind::i32)},
-             {"later", data_of(later, cgen::ScalarKind::i32)},
-             {"value", is_max ? data_of(value, cgen::ScalarKind::f64)
-                              : data_of(std::vector<std::int32_t>(value.begin(), value.end()),
-                                        cgen::ScalarKind::i32)},
-             {"keys", data_of(key, cgen::ScalarKind::i32)},
-             {"totals",
-              is_max ? data_of(std::vector<double>(key.size()), cgen::ScalarKind::f64)
-                     : data_of(std::vector<std::int64_t>(key.size()), cgen::ScalarKind::i64)},
-             {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
-        ASSERT_EQ(found.at("count").element(0), static_cast<double>(totals.size()));
-        for (std::size_t i = 0; i < totals.size(); ++i) {
-          const double total = found.at("totals").element(static_cast<std::int64_t>(i));
-          ASSERT_EQ(found.at("keys").element(static_cast<std::int64_t>(i)), static_cast<double>(i));
-          ASSERT_TRUE(total == totals[i] || (std::isnan(total) && std::isnan(totals[i]))) << i;
-        }
+      }
+      const std::vector<std::int32_t> later(key.begin() + 1, key.end());
+      const loopy::ArgumentData found = text.run(
+          {{"n", count}},
+          {{"key", data_of(key, cgen::ScalarKind::i32)},
+           {"later", data_of(later, cgen::ScalarKind::i32)},
+           {"value", is_max ? data_of(value, cgen::ScalarKind::f64)
+                            : data_of(std::vector<std::int32_t>(value.begin(), value.end()),
+                                      cgen::ScalarKind::i32)},
+           {"keys", data_of(key, cgen::ScalarKind::i32)},
+           {"totals", is_max
+                          ? data_of(std::vector<double>(key.size()), cgen::ScalarKind::f64)
+                          : data_of(std::vector<std::int64_t>(key.size()), cgen::ScalarKind::i64)},
+           {"count", data_of(std::vector<std::int64_t>{-1}, cgen::ScalarKind::i64)}});
+      ASSERT_EQ(found.at("count").element(0), static_cast<double>(totals.size()));
+      for (std::size_t i = 0; i < totals.size(); ++i) {
+        const double total = found.at("totals").element(static_cast<std::int64_t>(i));
+        ASSERT_EQ(found.at("keys").element(static_cast<std::int64_t>(i)), static_cast<double>(i));
+        ASSERT_TRUE(total == totals[i] || (std::isnan(total) && std::isnan(totals[i]))) << i;
       }
     }
   }
+}
+
+TEST(SelectingCall, AddsUpRunsInOneLaunch) {
+  expect_combined_runs(false);
+}
+
+TEST(SelectingCall, FindsMaximaOfRunsInOneLaunch) {
+  expect_combined_runs(true);
 }
 
 }  // namespace
