@@ -622,6 +622,16 @@ void refuse_without_text(const Kernel& kernel) {
 SlicingStream::SlicingStream(const Kernel& described, const SlicingConstraints& constraints) {
   const Kernel kernel = apply_recipe(described, joining_steps(described));
   check_hints(kernel, constraints);
+  rank(kernel, constraints);
+  // a warp takes as long with fewer threads, which small kernels have
+  if (count() == 0 && constraints.min_threads > 1 && constraints.min_threads <= warp_size) {
+    SlicingConstraints fewer = constraints;
+    fewer.min_threads = 1;
+    rank(kernel, fewer);
+  }
+}
+
+void SlicingStream::rank(const Kernel& kernel, const SlicingConstraints& constraints) {
   std::future<SourcePtr> rewritten = std::async(std::launch::async, [&] {
     SourcePtr stored = stored_slicings(kernel, constraints);
     const bool has_any = stored != nullptr && stored->count() != 0;

@@ -182,6 +182,8 @@ class SlicingStream final : public detail::SlicingSource {
   }
 
  private:
+  void rank(const Kernel& kernel, const SlicingConstraints& constraints);
+
   std::shared_ptr<const detail::SlicingSource> source_;
   std::size_t next_ = 0;
 };

@@ -40,10 +40,7 @@ class ProblemReader {
     read_results(results_);
     read_reductions();
     if (results_.empty() && problem_.loops[reduced_loop].iname.empty()) {
-      throw InvalidInput("loopy.slicings.nothing_to_slice",
-                         fmt::format("kernel '{}' has no iname that all statements are within and "
-                                     "all results are indexed by, and no reduction",
-                                     kernel_.name));
+      throw InvalidInput("loopy.slicings.nothing_to_slice", describe_what_forbids());
     }
     read_accesses();
     read_work();
@@ -79,6 +76,31 @@ class ProblemReader {
   }
 
  private:
+  /// For each loop what keeps its iterations from running at once.
+  [[nodiscard]] std::string describe_what_forbids() const {
+    constexpr std::size_t most_loops = 4;
+    std::string reasons;
+    std::size_t count = 0;
+    for (const std::string& each : all_inames(kernel_)) {
+      const bool is_loop =
+          tag_of(kernel_, each).kind == AxisKind::sequential &&
+          !has_computed_bounds(kernel_, each) &&
+          std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(),
+                      [&](const Instruction& one) { return one.within_inames.count(each) != 0; });
+      if (!is_loop || ++count > most_loops) {
+        continue;
+      }
+      const auto why =
+          why_not_sliced(kernel_, {.inames = {{each, {{0, {}}, {2, {AxisKind::block, 0}}}}}});
+      reasons += fmt::format("; '{}': {}", each, why.value_or("some statements are outside of it"));
+    }
+    return fmt::format(
+        "kernel '{}' has no loop whose iterations can run at once around all of its results, and "
+        "no "
+        "reduction to share{}",
+        kernel_.name, reasons);
+  }
+
   void read_results(const std::vector<std::string>& results) {
     std::size_t next_whole = first_whole_loop;
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -483,6 +505,12 @@ class ProblemReader {
       if (problem_.loops[i].is_inner) {
         problem_.idle_shares[i] =
             idle_shares(kernel_, parameters_, cut.iname, problem_.loops[i].iname);
+      }
+    }
+    for (const Instruction& each : kernel_.instructions) {
+      if (!reduction_inames(each).empty()) {
+        problem_.serial_sums =
+            std::max(problem_.serial_sums, counter_.points(each.within_inames) / result_count);
       }
     }
     problem_.least_steps = work.least_steps;

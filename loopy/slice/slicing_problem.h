@@ -116,6 +116,8 @@ struct SlicingProblem {
   std::array<IdleShares, loop_count> idle_shares{};
   /// See shares_of_loops(): of the sum, along the fast and the slow loop.
   std::array<double, 4> shares_of_loops{0, 0, 0, 1};
+  /// Sums of one result, one after the other: those of the steps of a recurrence.
+  double serial_sums = 1;
   /// Points of the longest sum, over all results; of the results where there is none.
   double least_steps = 1;
   /// What is read and written at least once, over all results.

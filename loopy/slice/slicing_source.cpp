@@ -122,14 +122,19 @@ bool has_any(const SourcePtr& source) {
   return source != nullptr && source->count() != 0;
 }
 
-/// @param has_others  whether there are other families, which may know what a hint names
+/// @param has_others  whether there are other families, which may know what a hint names, or
+///                     have what tiles have not
 SourcePtr hinted_tiles(const Kernel& kernel, const SlicingConstraints& constraints,
                        const RankingBounds& bounds, const std::function<bool()>& has_others) {
   try {
     return tile_slicings(kernel, constraints, bounds);
   } catch (const InvalidInput& error) {
-    if (error.code() != "loopy.slicings.unknown_hint" || !has_others()) {
+    const bool has_nothing = error.code() == "loopy.slicings.nothing_to_slice";
+    if ((error.code() != "loopy.slicings.unknown_hint" && !has_nothing) || !has_others()) {
       throw;
+    }
+    if (has_nothing) {
+      return nullptr;
     }
     return left_out_family("tiles", error.message());
   }
@@ -173,8 +178,12 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   std::shared_future<SourcePtr> marches = std::async(std::launch::async, [&] {
     return hinted(kernel, constraints, "marches", march_slicings(kernel, constraints));
   });
-  SourcePtr tiles = hinted_tiles(kernel, constraints, bounds,
-                                 [&] { return has_any(rows.source) || has_any(marches.get()); });
+  SourcePtr steps =
+      hinted(kernel, constraints, "recurrences", recurrence_slicings(kernel, constraints));
+  SourcePtr tiles = hinted_tiles(kernel, constraints, bounds, [&] {
+    return has_any(rows.source) || has_any(steps) || has_any(marches.get());
+  });
+  tiles = merged(std::move(tiles), std::move(steps));
   return merged(merged(merged(std::move(tiles), std::move(rows.source)), marches.get()),
                 merged(merged(merged(std::move(updates), std::move(scans)), std::move(ragged)),
                        std::move(values)));

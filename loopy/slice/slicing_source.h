@@ -48,6 +48,10 @@ struct RowSlicings {
 /// kernel computes. Null for other kernels.
 [[nodiscard]] SourcePtr ragged_slicings(const Kernel& kernel,
                                         const SlicingConstraints& constraints);
+/// Blocks for independent recurrences: the threads of a block share the iterations of each step,
+/// with barriers between the steps. Null for kernels without such steps.
+[[nodiscard]] SourcePtr recurrence_slicings(const Kernel& kernel,
+                                            const SlicingConstraints& constraints);
 /// Whole tiles of results whose block keeps values of rules in shared memory, on GPUs; null for
 /// kernels without such rules.
 [[nodiscard]] SourcePtr value_slicings(const Kernel& kernel, const SlicingConstraints& constraints);

@@ -30,10 +30,11 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   work.spill_factor =
       1 + cost_of_spills * std::max(0.0, work.registers / most_registers_of(choice) - 1);
   work.meeting_clocks =
-      (choice.reduction_threads > 1
-           ? (40 + (choice.fast[1] > 1 ? 8 * items : 0)) * std::log2(choice.reduction_threads)
-           : 0) +
-      (choice.slices > 1 ? (40 + 8 * items) * std::log2(choice.slices) : 0);
+      problem_.serial_sums *
+      ((choice.reduction_threads > 1
+            ? (40 + (choice.fast[1] > 1 ? 8 * items : 0)) * std::log2(choice.reduction_threads)
+            : 0) +
+       (choice.slices > 1 ? (40 + 8 * items) * std::log2(choice.slices) : 0));
   work.warps = std::ceil(threads / machine_.warp_lanes);
   work.steps = choice.shared_steps != 0
                    ? choice.shared_steps
