@@ -56,7 +56,8 @@ LaunchFacts::LaunchFacts(const Kernel& of_kernel, const LoopTree& tree, const La
                             })),
       context(context_of_kernel(kernel, axes)),
       thread_loops(loops_over_threads(axes, rules)),
-      spread(thread_loops.empty() ? std::set<std::string>{} : values_across_segments(facts, tree)) {
+      spread(thread_loops.empty() ? std::set<std::string>{}
+                                  : values_across_segments(kernel, facts, tree)) {
   for (const std::size_t statement : statements) {
     unused_axes_.emplace(statement, find_unused_axes(statement, groups));
   }

@@ -2,19 +2,57 @@
 
 #include <algorithm>
 
+#include "rtcg/loopy/analyze/access.h"
+
 namespace rtcg::loopy {
 namespace {
 
+struct Segment {
+  LoopTree nodes{};
+  bool is_repeated = false;  ///< within a loop, whose iterations go through all threads each
+};
+
 /// The segments in the order in which they run, those within loops included.
-void add_segments(const StatementFacts& facts, const LoopTree& nodes,
-                  std::vector<LoopTree>& segments) {
+void add_segments(const StatementFacts& facts, const LoopTree& nodes, bool is_repeated,
+                  std::vector<Segment>& segments) {
   for (LoopTree& segment : thread_segments(facts, nodes)) {
     if (thread_share(facts, segment.front()) == ThreadShare::some) {
-      add_segments(facts, get_if<LoopNode>(segment.front())->body, segments);
+      add_segments(facts, get_if<LoopNode>(segment.front())->body, true, segments);
     } else {
-      segments.push_back(std::move(segment));
+      segments.push_back({std::move(segment), is_repeated});
     }
   }
+}
+
+/// Whether statements that run several times in this order may read what an earlier time left in a
+/// private value: an element that none of them writes in any case before.
+bool is_carried(const Kernel& kernel, const std::vector<std::size_t>& statements,
+                const std::string& name) {
+  std::vector<ArrayAccess> certain_writes;
+  bool is_written = false;
+  bool is_read_before = false;
+  for (const std::size_t statement : statements) {
+    for (ArrayAccess& access : accesses_of(kernel, kernel.instructions[statement])) {
+      if (access.array != name) {
+        continue;
+      }
+      if (!access.is_write) {
+        const auto gives = [&](const ArrayAccess& write) {
+          return write.indices == access.indices &&
+                 std::includes(access.inames.begin(), access.inames.end(), write.inames.begin(),
+                               write.inames.end());
+        };
+        is_read_before =
+            is_read_before || std::none_of(certain_writes.begin(), certain_writes.end(), gives);
+        continue;
+      }
+      is_written = true;
+      if (access.conditions.empty() && !access.is_linear) {
+        certain_writes.push_back(std::move(access));
+      }
+    }
+  }
+  return is_written && is_read_before;
 }
 
 /// Whether compilers see a loop, which they have not written out when they vectorise.
@@ -82,15 +120,22 @@ std::vector<LoopTree> thread_segments(const StatementFacts& facts, const LoopTre
   return segments;
 }
 
-std::set<std::string> values_across_segments(const StatementFacts& facts, const LoopTree& tree) {
-  std::vector<LoopTree> segments;
-  add_segments(facts, tree, segments);
+std::set<std::string> values_across_segments(const Kernel& kernel, const StatementFacts& facts,
+                                             const LoopTree& tree) {
+  std::vector<Segment> segments;
+  add_segments(facts, tree, false, segments);
   std::map<std::string, std::size_t> segment_of;
   std::set<std::string> across;
   for (std::size_t number = 0; number < segments.size(); ++number) {
-    for (const std::size_t statement : statements_in(segments[number])) {
+    const std::vector<std::size_t> statements = statements_in(segments[number].nodes);
+    for (const std::size_t statement : statements) {
       for (const std::string& each : facts.touched(statement)) {
-        if (facts.is_varying(each) && segment_of.emplace(each, number).first->second != number) {
+        if (!facts.is_varying(each) || across.count(each) != 0) {
+          continue;
+        }
+        const auto [known, is_new] = segment_of.emplace(each, number);
+        if (known->second != number ||
+            (is_new && segments[number].is_repeated && is_carried(kernel, statements, each))) {
           across.insert(each);
         }
       }

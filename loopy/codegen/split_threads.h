@@ -12,9 +12,9 @@
 
 namespace rtcg::loopy {
 
-/// How many of a node's statements differ by thread; with a barrier among them, some do. So do those
-/// of a loop around loops, and of one around calls of functions or choices: compilers vectorise a
-/// loop over threads around one loop of sums and products alone.
+/// How many of a node's statements differ by thread; with a barrier among them, some do. So do
+/// those of a loop around loops, and of one around calls of functions or choices: compilers
+/// vectorise a loop over threads around one loop of sums and products alone.
 enum class ThreadShare { none, all, some };
 [[nodiscard]] ThreadShare thread_share(const StatementFacts& facts, const LoopTreeNode& node);
 
@@ -22,8 +22,10 @@ enum class ThreadShare { none, all, some };
 [[nodiscard]] std::vector<LoopTree> thread_segments(const StatementFacts& facts,
                                                     const LoopTree& nodes);
 
-/// The private temporaries that differ by thread and that more than one segment touches.
-[[nodiscard]] std::set<std::string> values_across_segments(const StatementFacts& facts,
+/// The private temporaries that differ by thread and outlive a segment: more than one touches them,
+/// or one that a loop repeats reads what it left there before.
+[[nodiscard]] std::set<std::string> values_across_segments(const Kernel& kernel,
+                                                           const StatementFacts& facts,
                                                            const LoopTree& tree);
 
 }  // namespace rtcg::loopy

@@ -111,5 +111,24 @@ TEST(SplitThreads, RunsThreadsWithinLoopsAroundCalls) {
   }
 }
 
+// z[s] and q[s] are read before they are written: what the step before left there
+TEST(SplitThreads, KeepWhatTheirStatementsLeaveForTheNextStep) {
+  const Kernel kernel = apply_recipe(
+      make_kernel("{[c, t, s]: 0 <= c < n and 0 <= t < m and 0 <= s < 2}",
+                  "for c\n<f64> z[2]\n<f64> u[2]\nfor t\n<f64> v = x[c, t]\n"
+                  "for s\n"
+                  "u[s] = v + (z[s] if t > 0 else 0)\n"
+                  "z[s] = 0.5*v\n"
+                  "v = u[s]\n"
+                  "end\ny[c, t] = v\nend\nend",
+                  {.arguments = "x, y: f64[n, m]; n, m: i32", .sequential_dependencies = true}),
+      "split_iname(c, 32, outer_tag=g.0, inner_tag=l.0)");
+  const std::string text = generate_text(kernel, Target::host);
+  const std::size_t steps = text.find("for (int t = 0;");
+  ASSERT_NE(steps, std::string::npos) << text;
+  EXPECT_LT(text.find("double z["), steps) << text;
+  EXPECT_GT(text.find("double u["), steps) << text;
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
