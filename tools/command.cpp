@@ -404,4 +404,26 @@ void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, 
   }
 }
 
+std::string message_with_missing_scalars(
+    const loopy::Kernel& kernel, const std::map<std::string, std::int64_t, std::less<>>& integers,
+    const Error& error) {
+  constexpr std::string_view of_missing_values[] = {
+      "loopy.argument_data.unknown_length", "loopy.slicings.missing_parameter",
+      "loopy.executor.missing_argument", "loopy.interpret.missing_value"};
+  std::vector<std::string> missing;
+  for (const loopy::Argument& each : kernel.arguments) {
+    const auto kind = each.type ? cgen::scalar_kind(*each.type) : std::nullopt;
+    const bool is_integer = !kind || cgen::is_integral(*kind);
+    if (!each.is_array && is_integer && integers.count(each.name) == 0) {
+      missing.push_back(each.name + "=...");
+    }
+  }
+  const bool is_of_missing = std::find(std::begin(of_missing_values), std::end(of_missing_values),
+                                       error.code()) != std::end(of_missing_values);
+  return !is_of_missing || missing.empty()
+             ? error.message()
+             : fmt::format("{} (--set {}, or a section 'sizes' in the file)", error.message(),
+                           fmt::join(missing, " "));
+}
+
 }  // namespace rtcg::tools

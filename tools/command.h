@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rtcg/cgen/support/error.h"
+
 namespace CLI {
 class App;
 }
@@ -96,6 +98,22 @@ inline constexpr const char* kernel_file_help =
 [[nodiscard]] std::string kernel_file_path(const std::string& word);
 /// @throws InvalidInput  tools.rtcg.bad_value: a name of `values` is not a scalar of `kernel`
 void check_are_scalars(const loopy::Kernel& kernel, const std::map<std::string, double>& values);
+/// The message of an error about values that are missing, with the scalars that have none and how
+/// to set them; that of another error as it is.
+[[nodiscard]] std::string message_with_missing_scalars(
+    const loopy::Kernel& kernel, const std::map<std::string, std::int64_t, std::less<>>& integers,
+    const Error& error);
+/// What `body` gives; errors about missing values say how to set them.
+template <class Body>
+auto with_missing_scalars(const loopy::Kernel& kernel,
+                          const std::map<std::string, std::int64_t, std::less<>>& integers,
+                          const Body& body) {
+  try {
+    return body();
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(error.code(), message_with_missing_scalars(kernel, integers, error));
+  }
+}
 /// For options that are numbers: what is wrong with `text`, or nothing.
 [[nodiscard]] std::string why_not_positive(const std::string& text);
 [[nodiscard]] std::string why_negative(const std::string& text);

@@ -193,14 +193,16 @@ void run(const KernelWords& words) {
     const Progress progress(fmt::format("{} {} on {}",
                                         words.check ? "running and comparing" : "running",
                                         words.file, to_string(device.info().id)));
-    kernels.with_places([&] {
-      if (words.check) {
-        report = loopy::compare_with_reference(kernels.transformed, kernels.described, values,
-                                               device, options);
-      } else {
-        report.transformed_ms =
-            loopy::time_kernel_ms(kernels.transformed, kernels.described, values, device, options);
-      }
+    with_missing_scalars(kernels.described, values, [&] {
+      kernels.with_places([&] {
+        if (words.check) {
+          report = loopy::compare_with_reference(kernels.transformed, kernels.described, values,
+                                                 device, options);
+        } else {
+          report.transformed_ms = loopy::time_kernel_ms(kernels.transformed, kernels.described,
+                                                        values, device, options);
+        }
+      });
     });
   }
   print_run(words, device, report);

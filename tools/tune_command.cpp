@@ -167,6 +167,14 @@ void print_slicings(const TuneWords& words, const loopy::SlicingStream& stream) 
               stream.count());
 }
 
+/// What `body` gives; its errors have their place in the file, and say which values are missing.
+template <class Body>
+auto with_places(const loopy::KernelFile& file, const loopy::Kernel& kernel,
+                 const loopy::IntegerValues& values, const Body& body) {
+  return with_missing_scalars(kernel, values,
+                              [&] { return loopy::with_place_of_statement(file, kernel, body); });
+}
+
 /// The file that `words` names; they get its path and sizes.
 loopy::KernelFile read_file(TuneWords& words) {
   words.file = kernel_file_path(words.file);
@@ -178,9 +186,9 @@ loopy::KernelFile read_file(TuneWords& words) {
 void list_slicings(TuneWords words) {
   const loopy::KernelFile file = read_file(words);
   const loopy::Kernel kernel = loopy::described_kernel(file);
-  const loopy::SlicingStream stream = loopy::with_place_of_statement(file, kernel, [&] {
+  const loopy::SlicingConstraints constraints = constraints_of(words, kernel);
+  const loopy::SlicingStream stream = with_places(file, kernel, constraints.parameters, [&] {
     const Progress progress("ranking the slicings of " + words.file);
-    const loopy::SlicingConstraints constraints = constraints_of(words, kernel);
     return loopy::SlicingStream(loopy::tuned_kernel(kernel, constraints.parameters, {}),
                                 constraints);
   });
@@ -413,8 +421,9 @@ void tune(TuneWords words) {
   options.seeds = loopy::seeds_of(loopy::Wisdom(words.wisdom), kernel, device,
                                   options.constraints.parameters, options.constraints.free_layouts);
   std::vector<double> best_us;
-  const loopy::TuneResult result = loopy::with_place_of_statement(
-      file, kernel, [&] { return search(words, kernel, device, options, best_us); });
+  const loopy::TuneResult result = with_places(file, kernel, options.constraints.parameters, [&] {
+    return search(words, kernel, device, options, best_us);
+  });
   note_left_out(result.left_out);
   const loopy::TunedSlicing& best = result.best();
   const std::string remembered = keep(words, kernel, device, options, result);
@@ -501,7 +510,7 @@ void choose(TuneWords words) {
   }
   constexpr std::size_t count = 5;
   const std::vector<loopy::CompiledSlicing> sliced =
-      loopy::with_place_of_statement(file, kernel, [&] {
+      with_places(file, kernel, constraints.parameters, [&] {
         const Progress progress("slicing " + words.file + " for " + machine.device);
         return loopy::slice_for(kernel, machine, constraints, count);
       });

@@ -1,9 +1,11 @@
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -13,6 +15,7 @@
 
 #include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
@@ -239,6 +242,55 @@ std::string as_in_file(int first_line, const std::string& text) {
   return std::string(static_cast<std::size_t>(first_line - 1), '\n') + text;
 }
 
+/// Whether the text calls a function or rule, or names it as the operation of a reduction.
+bool calls(std::string_view line, std::string_view name) {
+  const auto is_part_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  const std::string_view text = line.substr(0, line.find('#'));
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::string_view before = text.substr(0, at);
+    const std::string_view after = text.substr(at + name.size());
+    const bool is_whole = (before.empty() || !is_part_of_name(before.back())) &&
+                          (after.empty() || !is_part_of_name(after.front()));
+    const bool is_operation = before.ends_with("reduce(") || before.ends_with("scan(");
+    const bool is_definition = before.find_first_not_of(' ') == std::string_view::npos &&
+                               after.find(":=") != std::string_view::npos;
+    if (is_whole && !is_definition && (is_operation || after.starts_with('('))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The line of the statements that an error about a function or rule is about: the first that
+/// calls one of the names which the message has in quotes. Nothing where there is none, or where
+/// calls differ and several lines have them.
+std::optional<int> line_of_call(const KernelFile& file, const Error& error) {
+  const std::string& message = error.message();
+  const std::vector<std::string> lines = split_lines(file.statements);
+  for (std::size_t begin = message.find('\''); begin != std::string::npos;) {
+    const std::size_t end = message.find('\'', begin + 1);
+    if (end == std::string::npos) {
+      break;
+    }
+    const std::string name = message.substr(begin + 1, end - begin - 1);
+    std::vector<int> found;
+    for (std::size_t i = 0; is_identifier(name) && i < lines.size(); ++i) {
+      if (calls(lines[i], name)) {
+        found.push_back(line_of(file, "statements") + static_cast<int>(i));
+      }
+    }
+    if (!found.empty()) {
+      const bool is_of_one_call = error.code().ends_with(".argument_count");
+      return is_of_one_call && found.size() > 1 ? std::nullopt : std::optional(found.front());
+    }
+    begin = message.find('\'', end + 1);
+  }
+  return std::nullopt;
+}
+
 /// What `body` gives; its errors say where in the file they come from.
 template <class Body>
 auto with_place(const KernelFile& file, int line, const Body& body) {
@@ -251,6 +303,23 @@ auto with_place(const KernelFile& file, int line, const Body& body) {
   } catch (const Unsupported& error) {
     throw Unsupported(error.code(), fmt::format("{}: {}", place(file.path, line), error.message()));
   }
+}
+
+/// The same; errors about a function or rule have the line that calls it.
+template <class Body>
+auto with_place_of_call(const KernelFile& file, int line, const Body& body) {
+  return with_place(file, line, [&] {
+    try {
+      return body();
+    } catch (const InvalidLine&) {
+      throw;
+    } catch (const InvalidInput& error) {
+      if (const auto of_call = line_of_call(file, error)) {
+        throw InvalidLine(error.code(), static_cast<std::size_t>(*of_call), error.message());
+      }
+      throw;
+    }
+  });
 }
 
 /// Whether a step of a recipe goes on in the next line: a bracket outside of quotes is open.
@@ -359,7 +428,7 @@ Kernel described_kernel(const KernelFile& file) {
     callees.push_back(transformed_kernel(callee, described_kernel(callee)));
   }
   const int first_line = line_of(file, "statements");
-  Kernel kernel = with_place(file, first_line, [&] {
+  Kernel kernel = with_place_of_call(file, first_line, [&] {
     return make_kernel_with_callees(file.domains, as_in_file(first_line, file.statements),
                                     file.options, callees);
   });
@@ -437,6 +506,10 @@ std::string message_with_place(const KernelFile& file, const Kernel& described,
       const std::size_t end = id.find_last_of('_');
       id.resize(end == std::string::npos ? 0 : end);
     }
+  }
+  if (const auto line =
+          error.code().starts_with("loopy.type_of.") ? line_of_call(file, error) : std::nullopt) {
+    return fmt::format("{}: {}", place(file.path, *line), message);
   }
   const auto is_of = [&](std::string_view function) { return error.code().starts_with(function); };
   const bool is_of_kernel = is_of("loopy.check_") || is_of("loopy.infer_types.") ||

@@ -90,6 +90,9 @@ statements
 ")
 expect(1 "nothing was decided: .*first the value of 'o' in statement 'set_o' at i = 0;.*nothing_compared"
   run open.loopy --set n=5 -d host --check)
+expect(1 "give a value to each parameter.*--set n=..., or a section 'sizes'"
+  run open.loopy -d host)
+expect(1 "--set n=..., or a section 'sizes'.*missing_parameter" slicings open.loopy)
 expect(1 "\"is_correct\": false" run open.loopy --set n=5 -d host --check --json)
 expect(0 "ms a run" run ${kernels}/axpy.loopy --set n=50 -d host)
 expect(0 "correct" run ${kernels}/axpy.loopy --set n=50 -d host --check --capture captured)

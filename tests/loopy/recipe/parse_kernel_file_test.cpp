@@ -153,6 +153,33 @@ TEST(KernelFiles, SayWhereTheirErrorsAre) {
             "k.loopy:10: kernel 'k' has no iname 'j': its inames are i");
 }
 
+/// The message about a kernel whose line 7 is `statement`, after a line that calls rule `w`
+/// rightly.
+std::string message_about(const std::string& statement) {
+  const KernelFile file = parse_kernel_file(
+      "domains {[i, j]: 0 <= i, j < n}\ntype f32\narguments a: f32[n, n]; o: f32[n]; n: i32\n"
+      "statements\n  w(x, y) := x + y\n  <> t = 1\n  " +
+          statement + "\n",
+      "k.loopy");
+  try {
+    const Kernel kernel = described_kernel(file);
+    with_place_of_statement(file, kernel, [&] { return generate_text(kernel, Target::host); });
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(KernelFiles, ErrorsAboutFunctionsHaveTheLineOfTheCall) {
+  for (const char* statement :
+       {"o[i] = foo(a[i, 0])", "o[i] = sin(a[i, 0], 1)", "o[i] = w(a[i, 0])",
+        "o[i] = reduce(foo, j, a[i, j])", "o[i] = reduce(w, j, a[i, j])", "o[i] = t(3)",
+        "o[i] = 1 + summ(j, a[i, j])", "f(x) := foo(x)\n  o[i] = f(t)"}) {
+    EXPECT_EQ(message_about(statement).substr(0, 10), "k.loopy:7:")
+        << statement << ": " << message_about(statement);
+  }
+}
+
 TEST(KernelFiles, HaveSmallSizes) {
   const std::string start = "kernel k\ndomains {[i]: 0 <= i < n}\ntype f32\nstatements a[i] = 1\n";
   const KernelFile file = parse_kernel_file(start + "sizes n=1000\nsmall n=7\n");
