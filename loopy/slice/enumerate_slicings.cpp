@@ -617,6 +617,18 @@ namespace {
 void refuse_without_text(const Kernel& kernel) {
   static_cast<void>(generate(checked_kernel(kernel), Target::cuda, {.recipe_comment = false}));
 }
+
+/// Whether each statement has an iteration.
+bool have_iterations(const Kernel& kernel, const IntegerValues& parameters) {
+  return std::all_of(
+      kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& each) {
+        ConstraintSet set = constraints_of(kernel, with_parent_inames(kernel, each.within_inames));
+        for (const auto& [name, value] : parameters) {
+          set = set.substitute(name, Affine(value));
+        }
+        return !set.is_empty();
+      });
+}
 }  // namespace
 
 SlicingStream::SlicingStream(const Kernel& described, const SlicingConstraints& constraints) {
@@ -624,7 +636,8 @@ SlicingStream::SlicingStream(const Kernel& described, const SlicingConstraints& 
   check_hints(kernel, constraints);
   rank(kernel, constraints);
   // a warp takes as long with fewer threads, which small kernels have
-  if (count() == 0 && constraints.min_threads > 1 && constraints.min_threads <= warp_size) {
+  if (count() == 0 && constraints.min_threads > 1 && constraints.min_threads <= warp_size &&
+      have_iterations(kernel, constraints.parameters)) {
     SlicingConstraints fewer = constraints;
     fewer.min_threads = 1;
     rank(kernel, fewer);
