@@ -1,6 +1,7 @@
 #include "rtcg/loopy/tune/tuned_executor.h"
 
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -62,13 +63,10 @@ struct TunedExecutor::State {
   }
 
   Choice ask_model(const IntegerValues& sizes) const {
-    SlicingConstraints constraints;
-    constraints.parameters = sizes;
-    constraints.machine = machine_model(device);
-    SlicingStream stream(tuned_kernel(kernel, sizes, {}), constraints);
+    const std::unique_ptr<SlicingStream> stream = slicings_of(sizes);
     constexpr int patience = 50;
-    for (int i = 0; i < patience; ++i) {
-      const auto next = stream.next();
+    for (int i = 0; stream && i < patience; ++i) {
+      const auto next = stream->next();
       if (!next) {
         break;
       }
@@ -79,6 +77,21 @@ struct TunedExecutor::State {
     }
     // too small to be cut, or nothing for the model
     return chosen(Executor(tuned_kernel(kernel, sizes, {}), device), "", TunedSource::model);
+  }
+
+  /// Null for a kernel that cannot be cut.
+  std::unique_ptr<SlicingStream> slicings_of(const IntegerValues& sizes) const {
+    SlicingConstraints constraints;
+    constraints.parameters = sizes;
+    constraints.machine = machine_model(device);
+    try {
+      return std::make_unique<SlicingStream>(tuned_kernel(kernel, sizes, {}), constraints);
+    } catch (const InvalidInput& error) {
+      if (error.code() != "loopy.slicings.nothing_to_slice") {
+        throw;
+      }
+    }
+    return nullptr;
   }
 
   std::optional<Executor> try_slicing(const IntegerValues& sizes,

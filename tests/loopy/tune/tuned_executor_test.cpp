@@ -76,10 +76,21 @@ TEST_F(TunedExecutorOnHost, SearchesWhereItMay) {
   EXPECT_EQ(to_string(TunedExecutor(twice(), host_, options).choice({{"n", 200}}).source), "exact");
 }
 
-TEST_F(TunedExecutorOnHost, RunsWhatIsTooSmallToCut) {
+TEST_F(TunedExecutorOnHost, RunsWhatIsSmallerThanAWarp) {
   const TunedExecutor executor(twice(), host_, {Wisdom(folder_ + "/wisdom.jsonl"), {}, {}});
   expect_twice(executor, 1);
-  EXPECT_EQ(executor.choice({{"n", 1}}).slicing, "");
+  EXPECT_EQ(executor.choice({{"n", 1}}).slicing, "i: g.0");
+}
+
+TEST_F(TunedExecutorOnHost, RunsWhatCannotBeCut) {
+  const Kernel powers = make_kernel("{[i]: 0 <= i < n}", "out[i + 1] = 2*out[i]",
+                                    {.name = "powers", .arguments = "out: f32[n + 1]; n: i32"});
+  const TunedExecutor executor(powers, host_, {Wisdom(folder_ + "/wisdom.jsonl"), {}, {}});
+  const runtime::Stream stream(host_);
+  const runtime::Buffer<float> out(host_, std::vector<float>{3, 0, 0, 0});
+  executor(stream, {arg("out", out), arg("n", 3)});
+  EXPECT_EQ(out.to_vector(stream), (std::vector<float>{3, 6, 12, 24}));
+  EXPECT_EQ(executor.choice({{"n", 3}}).slicing, "");
 }
 
 }  // namespace
