@@ -16,6 +16,7 @@
 #include "tests/runtime/support/every_device.h"
 #include "tests/runtime/support/run_again.h"
 #include "tests/runtime/support/test_kernels.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -141,7 +142,7 @@ TEST_P(CapturedWork, LaunchesAKernelThreeTimes) {
   stream.synchronize();
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, CapturedWork, ::testing::ValuesIn(all_devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, CapturedWork, ::testing::ValuesIn(judged_devices()),
                          device_test_name);
 
 class LaunchCaptureOn : public OnEveryDevice {
@@ -258,7 +259,7 @@ TEST_P(LaunchCaptureOn, WritesBuffersWithoutSharedVirtualMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, LaunchCaptureOn, ::testing::ValuesIn(all_devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, LaunchCaptureOn, ::testing::ValuesIn(judged_devices()),
                          device_test_name);
 
 TEST(CapturedLaunches, FailIfTheirFolderCannotBeWritten) {
