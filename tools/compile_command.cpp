@@ -41,6 +41,17 @@ std::string read_file(const std::string& path) {
     throw InvalidInput("tools.compile.unreadable_file",
                        fmt::format("cannot read '{}': give a file of kernel source", path));
   }
+  if (std::filesystem::path(path).extension() == ".loopy") {
+    throw InvalidInput(
+        "tools.compile.kernel_file",
+        fmt::format("'{0}' is a kernel file, not source: 'rtcg show {0} --target host' prints its "
+                    "source, 'rtcg run {0}' compiles and runs it",
+                    path));
+  }
+  if (text.str().empty()) {
+    throw InvalidInput("tools.compile.empty_file",
+                       fmt::format("'{}' is empty: give a file of kernel source", path));
+  }
   return text.str();
 }
 

@@ -51,6 +51,8 @@ if(NOT EXISTS ${WORK}/axpy.so)
 endif()
 
 expect(1 "undeclared" compile wrong.c)
+file(WRITE ${WORK}/empty.c "")
+expect(1 "'empty.c' is empty.*tools.compile.empty_file" compile empty.c)
 # Defect 5: what C text does not declare is refused, and the message names the user's text alone
 file(WRITE ${WORK}/implicit.c "double f(void) {\n  return atof(\"2.5\");\n}\n")
 file(WRITE ${WORK}/c_text.loopy "kernel text
@@ -75,6 +77,8 @@ expect(1 "tools.rtcg.bad_size" cache trim 3X)
 expect(1 "runtime.cache.bad_pack" cache import axpy.c)
 
 get_filename_component(kernels ${CMAKE_CURRENT_LIST_DIR}/../../examples/kernels ABSOLUTE)
+expect(1 "is a kernel file, not source: 'rtcg show .*tools.compile.kernel_file" compile
+  ${kernels}/axpy.loopy)
 file(WRITE ${WORK}/wrong.loopy "domains {[i]: 0 <= i < n}\nstatements a[i] = b[i +\n")
 expect(0 "__global__ void __launch_bounds__\\(256\\) axpy" show ${kernels}/axpy.loopy)
 expect(0 "__kernel" show ${kernels}/axpy.loopy --target opencl)
