@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
