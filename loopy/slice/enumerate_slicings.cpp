@@ -588,6 +588,9 @@ detail::SourcePtr apart_slicings(const Kernel& kernel, SlicingConstraints constr
                  !share_loops_when_stored(kernel, constraints.parameters))) {
     return nullptr;
   }
+  // statements that are apart may leave others alone in domains that could not be joined before
+  const std::vector<RecipeStep> joining = detail::joining_steps(apart->kernel);
+  apart->kernel = apply_recipe(std::move(apart->kernel), joining);
   for (const auto& [copy, iname] : apart->copies) {
     if (const auto hint = constraints.inames.find(iname); hint != constraints.inames.end()) {
       constraints.inames[copy] = hint->second;

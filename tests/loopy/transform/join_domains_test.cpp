@@ -84,6 +84,19 @@ TEST(JoinDomains, NamesWhatSlicingsJoin) {
   EXPECT_EQ(detail::joinable_inames(chain), (std::vector<std::string>{"j", "l"}));
 }
 
+// Without the diagonal, which keeps its loop, the triangle can be joined.
+TEST(JoinDomains, JoinsWhatIsApart) {
+  const Kernel kernel = kernel_of("{[i]: 0 <= i < n} {[j]: 0 <= j < i}",
+                                  "l[i, j] = a[i, j] - a[j, i]\nd[i] = a[i, i]");
+  SlicingStream stream(kernel, {.parameters = {{"n", 512}}});
+  const std::string first = to_string(stream.at(0).slicing);
+  EXPECT_TRUE(first.starts_with("apart; ")) << first;
+  EXPECT_NE(first.find("j: g."), std::string::npos) << first;
+  const Kernel sliced =
+      apply(kernel, parse_slicing("apart; j: g.0 l.0*4; i: g.1 l.1*4; i_d: g.0 l.0*4"));
+  expect_equal(results_of(sliced, {{"n", 13}}), results_of(kernel, {{"n", 13}}), kernel);
+}
+
 // Loops with domains of their own are on the grid, as those of one domain.
 TEST(JoinDomains, PutsTrianglesOnTheGrid) {
   for (const char* domains : {"{[i]: 0 <= i < n} {[j]: 0 <= j <= i} {[k]: 0 <= k < n}",
