@@ -446,6 +446,13 @@ std::array<double, 4> shares_of_loops(const Kernel& kernel, const IntegerValues&
   return shares.shares();
 }
 
+namespace {
+bool is_uncountable(const Error& error) {
+  return dynamic_cast<const Unsupported*>(&error) != nullptr ||
+         error.code() == "loopy.statistics.missing_parameter";
+}
+}  // namespace
+
 KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
                       const std::string& cut) {
   KernelWork work;
@@ -457,7 +464,11 @@ KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
     for (const Instruction& instruction : kernel.instructions) {
       fusions.add(instruction);
     }
-  } catch (const Unsupported&) {
+  } catch (const Error& error) {
+    // of loops whose bounds statements assign, too
+    if (!is_uncountable(error)) {
+      throw;
+    }
     work = {};
     guess_operations(accesses, cut, counter, work);
   }
