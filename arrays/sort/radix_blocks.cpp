@@ -317,9 +317,10 @@ class TileCode {
   /// Puts the keys where their digit wants them in the tile, from where those of the warp begin.
   /// Lanes with equal digits find each other by a vote on each bit.
   ///
-  /// The shift is read again, and bits of floats get a 0 that nobody knows: compilers would keep
-  /// the digits of all keys that were counted, or their bits in order, for which registers do not
-  /// suffice.
+  /// The shift is read again, and the bits of f64 get a zero that compilers cannot know: otherwise
+  /// they keep the digits of all keys that were counted, or their bits in order, for which
+  /// registers do not suffice. Those of f32 are faster with few spilled bytes: 2^28 keys take 5.3
+  /// ms on an H200, with the zero 5.6.
   void order_keys(BlockBuilder& body) const {
     const Expr shift =
         body.add(cgen::declare(cgen::const_(cgen::i32), "shift_of_ranks", shift_again_[int_of(0)]));

@@ -25,7 +25,7 @@ void add_segments(const StatementFacts& facts, const LoopTree& nodes, bool is_re
 }
 
 /// Whether statements that run several times in this order may read what an earlier time left in a
-/// private value: an element that none of them writes in any case before.
+/// private value: an element that no statement before the read is certain to write.
 bool is_carried(const Kernel& kernel, const std::vector<std::size_t>& statements,
                 const std::string& name) {
   std::vector<ArrayAccess> certain_writes;

@@ -1,4 +1,4 @@
-// Arrays of marks, 0 or 1, of which each thread sets and reads its own: the bits of one word.
+// Arrays of marks, 0 or 1, as the bits of a word, where each thread sets and reads only its own.
 #include <algorithm>
 
 #include "rtcg/cgen/support/error.h"

@@ -110,7 +110,7 @@ class RecurrenceReader {
     for (const std::string& each : others) {
       (can_share(each) ? shared_ : steps).insert(each);
     }
-    // a loop around none of the shared ones is no step of theirs
+    // steps are loops around shared ones; other loops stay as they are
     std::erase_if(steps, [&](const std::string& step) { return !is_around_shared(step); });
     if (shared_.empty() || steps.empty() || problem_.rows.size() > 3) {
       return std::nullopt;
