@@ -10,6 +10,7 @@
 
 #include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/solve/rows_on_host.h"
 #include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/arrays/sparse/triplets.h"
 #include "rtcg/cgen/support/error.h"
@@ -17,18 +18,7 @@
 namespace rtcg::arrays {
 namespace {
 
-struct RowsOnHost {
-  std::vector<std::int32_t> first{0};
-  std::vector<std::int32_t> column{};
-  std::vector<double> value{};
-
-  [[nodiscard]] std::size_t rows() const { return first.size() - 1; }
-  [[nodiscard]] std::size_t begin(std::size_t row) const {
-    return static_cast<std::size_t>(first[row]);
-  }
-  [[nodiscard]] std::size_t end(std::size_t row) const { return begin(row + 1); }
-  void end_row() { first.push_back(static_cast<std::int32_t>(column.size())); }
-};
+using detail::RowsOnHost;
 
 /// A matrix in the order of the colours of its rows.
 struct Coloured {
@@ -134,30 +124,6 @@ void factor(Coloured& a, bool is_definite) {
   }
 }
 
-void check_symmetric(const RowsOnHost& a, double precision) {
-  const auto value_at = [&](std::size_t row, std::size_t column) {
-    const auto begin = a.column.begin() + static_cast<std::ptrdiff_t>(a.begin(row));
-    const auto end = a.column.begin() + static_cast<std::ptrdiff_t>(a.end(row));
-    const auto found = std::lower_bound(begin, end, static_cast<std::int32_t>(column));
-    return found != end && *found == static_cast<std::int32_t>(column)
-               ? a.value[static_cast<std::size_t>(found - a.column.begin())]
-               : 0;
-  };
-  for (std::size_t row = 0; row < a.rows(); ++row) {
-    for (std::size_t e = a.begin(row); e < a.end(row); ++e) {
-      const auto column = static_cast<std::size_t>(a.column[e]);
-      const double other = value_at(column, row);
-      if (std::abs(a.value[e] - other) > precision * (std::abs(a.value[e]) + std::abs(other))) {
-        throw InvalidInput("arrays.solve.not_symmetric",
-                           fmt::format("element ({0}, {1}) of the matrix is {2}, and ({1}, {0}) is "
-                                       "{3}: incomplete_cholesky needs a symmetric matrix; "
-                                       "incomplete_lu takes others",
-                                       row, column, a.value[e], other));
-      }
-    }
-  }
-}
-
 /// What solves the rows of one colour, of those that have been solved.
 struct ColourStep {
   Slice rows;
@@ -247,23 +213,13 @@ class ColouredSolve {
 };
 
 Preconditioner incomplete(const AnySparseMatrix& given, bool is_definite) {
-  static_cast<void>(LinearOperator(given.rows(), given.dtype(), {}));  // checks the element type
-  if (given.rows() != given.columns()) {
-    throw InvalidInput("arrays.solve.shape_mismatch",
-                       fmt::format("a matrix of {} x {} is not square: a preconditioner needs as "
-                                   "many rows as columns",
-                                   given.rows(), given.columns()));
-  }
+  detail::check_real_square(given);
   const runtime::StreamRef stream = current_stream(given.value().stream());
   const StreamScope scope(stream);
   const AnySparseMatrix a = detail::with_single_entries(given.in_format(SparseFormat::csr));
-  const RowsOnHost rows{a.first().to_vector<std::int32_t>(), a.column().to_vector<std::int32_t>(),
-                        a.value().to_vector<double>()};
+  const RowsOnHost rows = detail::rows_on_host(a);
   if (is_definite) {
-    constexpr double roundings = 64;
-    check_symmetric(rows,
-                    roundings * (a.dtype() == DType::f32 ? std::numeric_limits<float>::epsilon()
-                                                         : std::numeric_limits<double>::epsilon()));
+    detail::check_symmetric(rows, a.dtype(), "incomplete_cholesky", "incomplete_lu takes others");
   }
   Coloured in_colours = coloured(rows);
   factor(in_colours, is_definite);

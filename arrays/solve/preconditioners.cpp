@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "rtcg/arrays/lazy/evaluate.h"
+#include "rtcg/arrays/solve/chebyshev_factors.h"
 #include "rtcg/arrays/solve/growing_solution.h"
 #include "rtcg/arrays/solve/iteration_notes.h"
+#include "rtcg/arrays/solve/rows_on_host.h"
 #include "rtcg/arrays/solve/vector_loops.h"
 
 namespace rtcg::arrays {
@@ -88,16 +90,6 @@ std::vector<double> inverse_blocks_of(const AnySparseMatrix& given, int size) {
   return result;
 }
 
-void check_real_square(const AnySparseMatrix& a) {
-  static_cast<void>(LinearOperator(a.rows(), a.dtype(), {}));  // its element type
-  if (a.rows() != a.columns()) {
-    throw InvalidInput("arrays.solve.shape_mismatch",
-                       fmt::format("a matrix of {} x {} is not square: a preconditioner needs as "
-                                   "many rows as columns",
-                                   a.rows(), a.columns()));
-  }
-}
-
 /// The bounds that are not given.
 std::pair<double, double> bounds_of(const LinearOperator& a, std::optional<double> smallest,
                                     std::optional<double> largest, double least_part,
@@ -123,32 +115,7 @@ std::pair<double, double> bounds_of(const LinearOperator& a, std::optional<doubl
   return {*smallest, *largest};
 }
 
-/// The factors of Chebyshev's iteration: d = old*d + residual*r.
-class ChebyshevFactors {
- public:
-  ChebyshevFactors(double smallest, double largest)
-      : theta_((largest + smallest) / 2),
-        delta_((largest - smallest) / 2),
-        sigma_(theta_ / delta_),
-        rho_(1 / sigma_) {}
-  [[nodiscard]] double first() const { return 1 / theta_; }
-  struct Pair {
-    double old;
-    double residual;
-  };
-  Pair next() {
-    const double rho = 1 / (2 * sigma_ - rho_);
-    const Pair result{rho * rho_, 2 * rho / delta_};
-    rho_ = rho;
-    return result;
-  }
-
- private:
-  double theta_;
-  double delta_;
-  double sigma_;
-  double rho_;
-};
+using detail::ChebyshevFactors;
 
 class ChebyshevIteration {
  public:
@@ -225,7 +192,7 @@ class ChebyshevIteration {
 }  // namespace
 
 Preconditioner jacobi(const AnySparseMatrix& a) {
-  check_real_square(a);
+  detail::check_real_square(a);
   const AnyArray diagonal = a.diagonal();
   const std::vector<double> values = diagonal.to_vector<double>();
   const auto zero = std::find(values.begin(), values.end(), 0.0);
@@ -239,7 +206,7 @@ Preconditioner jacobi(const AnySparseMatrix& a) {
 }
 
 Preconditioner block_jacobi(const AnySparseMatrix& a, int size) {
-  check_real_square(a);
+  detail::check_real_square(a);
   if (size < 1 || size > 64) {
     throw InvalidInput("arrays.solve.bad_options",
                        fmt::format("blocks of {} rows: the number must be from 1 to 64", size));
