@@ -6,6 +6,7 @@
 #include "rtcg/arrays.h"
 #include "rtcg/arrays/solve/conjugate_gradients.h"
 #include "rtcg/arrays/solve/preconditioners.h"
+#include "rtcg/arrays/solve/smoothed_aggregation.h"
 
 namespace rt = rtcg::runtime;
 namespace ar = rtcg::arrays;
@@ -74,6 +75,7 @@ int main(int count, char** arguments) {
     static_cast<void>(solve("no preconditioner", {}));
     const ar::Solution found = solve("diagonal", jacobi(a));
     static_cast<void>(solve("blocks of a line each", block_jacobi(a, side)));
+    static_cast<void>(solve("multigrid", smoothed_aggregation(a, {.coarsest_rows = 50})));
 
     std::printf("residuals with the diagonal:\n");
     draw(found.history);

@@ -38,6 +38,7 @@ const std::map<std::string, Section>& sections() {
       {"spmv_formats", measure_spmv_formats},
       {"spmv_shapes", measure_spmv_shapes},
       {"cg", measure_cg},
+      {"preconditioners", measure_preconditioners},
       {"strided", measure_strided},
       {"host_cost", measure_host_cost},
       {"random", measure_random},

@@ -56,6 +56,8 @@ void measure_spmv_formats(runtime::Device device, Report& report);
 void measure_spmv_shapes(runtime::Device device, Report& report);
 /// 200 iterations of conjugate gradients on stencils against a textbook's with cuSPARSE and cuBLAS.
 void measure_cg(runtime::Device device, Report& report);
+/// Solutions of stencils of 100^3 and 200^3 by conjugate gradients with preconditioners.
+void measure_preconditioners(runtime::Device device, Report& report);
 /// Broadcast, transposed and strided operands against the device's copy of as many bytes.
 void measure_strided(runtime::Device device, Report& report);
 /// Uniform and normal random numbers against cuRAND.

@@ -1,4 +1,5 @@
 // Products of sparse matrices, and conjugate gradients.
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,8 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/solve/conjugate_gradients.h"
+#include "rtcg/arrays/solve/preconditioners.h"
+#include "rtcg/arrays/solve/smoothed_aggregation.h"
 #include "rtcg/arrays/sparse/best_format.h"
 #include "rtcg/arrays/sparse/chunked_product.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
@@ -443,6 +446,46 @@ void measure_products(Device device, bool in_all_formats, Report& report) {
   measure("A x, two lengths", [] { return rows_of_two_lengths(); });
 }
 
+/// Solutions to a residual of 1e-6 in f32 and 1e-8 in f64.
+template <Element T>
+void measure_preconditioners(const Stream& stream, std::int64_t side, Report& report) {
+  const SparseMatrix<T> a = sent<T>(poisson_rows(side));
+  const Array<T> b = cast<T>(1 + sin(arrays::arange<double>(a.rows())));
+  const arrays::LinearOperator linear(a);
+  const char* const dtype = sizeof(T) == 8 ? "f64" : "f32";
+  const std::string op = "solution of " + std::to_string(side) + "^3";
+  std::vector<Rival> rivals;
+  const auto add = [&](const std::string& name, const auto& make) {
+    const auto begin = std::chrono::steady_clock::now();
+    const arrays::Preconditioner inverse = make();
+    stream.synchronize();
+    const std::chrono::duration<double> made = std::chrono::steady_clock::now() - begin;
+    const arrays::SolveOptions options{.tolerance = sizeof(T) == 8 ? 1e-8 : 1e-6,
+                                       .preconditioner = inverse};
+    const arrays::Solution found = conjugate_gradients(linear, b, options);
+    std::printf("%s, %s, %s: %lld iterations, residual %.2g; made in %.2f s\n", op.c_str(), dtype,
+                name.c_str(), static_cast<long long>(found.iterations), found.residual,
+                made.count());
+    rivals.push_back({name, false, [&linear, &b, options] {
+                        static_cast<void>(conjugate_gradients(linear, b, options));
+                      }});
+  };
+  add("no preconditioner", [] { return arrays::Preconditioner(); });
+  add("jacobi", [&] { return arrays::jacobi(a); });
+  add("chebyshev_polynomial", [&] { return arrays::chebyshev_polynomial(linear); });
+  for (const int steps : {1, 2}) {
+    add("smoothed_aggregation, " + std::to_string(steps) + " steps", [&] {
+      return arrays::smoothed_aggregation(
+          a, {.smoothing_steps = steps, .report = [](const arrays::AggregationLevel& level) {
+                std::printf("  a level of %lld rows, %lld entries\n",
+                            static_cast<long long>(level.rows),
+                            static_cast<long long>(level.entries));
+              }});
+    });
+  }
+  compete_in_turns(stream, rivals, {.op = op, .dtype = dtype, .n = a.rows()}, 0, 0, report);
+}
+
 }  // namespace
 
 void measure_spmv(Device device, Report& report) {
@@ -476,6 +519,15 @@ void measure_cg(Device device, Report& report) {
   for (const std::int64_t side : {50, 200}) {
     measure_gradients<float>(stream, side, report);
     measure_gradients<double>(stream, side, report);
+  }
+}
+
+void measure_preconditioners(Device device, Report& report) {
+  const Stream stream(device);
+  const arrays::StreamScope scope(stream);
+  for (const std::int64_t side : {100, 200}) {
+    measure_preconditioners<float>(stream, side, report);
+    measure_preconditioners<double>(stream, side, report);
   }
 }
 
