@@ -49,7 +49,7 @@ LinearOperator::LinearOperator(const AnySparseMatrix& a)
                      }) {
   is_repeatable_ = true;
   const AnySparseMatrix* const in_rows = detail::in_compressed_rows(a);
-  if (in_rows == nullptr || a.entries() == 0) {
+  if (in_rows == nullptr || a.entries() == 0 || a.way() == SparseWay::library) {
     return;
   }
   const runtime::StreamRef stream = current_stream(a.value().stream());

@@ -13,6 +13,7 @@
 #include "rtcg/arrays/scan/runs.h"
 #include "rtcg/arrays/sort/histogram.h"
 #include "rtcg/arrays/sort/sort.h"
+#include "rtcg/arrays/sparse/cusparse.h"
 #include "rtcg/arrays/sparse/packets.h"
 #include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/arrays/sparse/triplets.h"
@@ -134,7 +135,7 @@ double seconds_of_product(const AnySparseMatrix& a) {
 /// The matrix in a format, unless too much would be stored.
 std::optional<AnySparseMatrix> in_format(const AnySparseMatrix& a, const FormatChoice& choice) {
   try {
-    return a.in_format(choice.format, choice.options);
+    return a.in_format(choice.format, choice.options).by(choice.way);
   } catch (const InvalidInput& error) {
     if (error.code() != "arrays.sparse.padding") {
       throw;
@@ -143,7 +144,11 @@ std::optional<AnySparseMatrix> in_format(const AnySparseMatrix& a, const FormatC
   }
 }
 
-FormatChoice measured(const AnySparseMatrix& a, const std::vector<Candidate>& candidates) {
+FormatChoice measured(const AnySparseMatrix& a, std::vector<Candidate> candidates) {
+  if (a.device().info().id.kind == runtime::BackendKind::cuda && !is_integer(a.dtype()) &&
+      detail::CusparseApi::find() != nullptr) {
+    candidates.push_back({{.way = SparseWay::library}});
+  }
   FormatChoice best;
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& each : candidates) {

@@ -7,13 +7,14 @@ namespace rtcg::arrays {
 struct FormatChoice {
   SparseFormat format = SparseFormat::csr;
   FormatOptions options{};
+  SparseWay way = SparseWay::generated;  ///< `library` only with `csr`, where it was measured
 
   friend bool operator==(const FormatChoice&, const FormatChoice&) = default;
 };
 
 struct FormatSearch {
   /// Times products in all formats that store at most a half more numbers than the matrix has
-  /// entries, and remembers the fastest one.
+  /// entries, and by cuSPARSE where that is found, and remembers the fastest one.
   bool measures = false;
 };
 
@@ -35,7 +36,7 @@ void remember_format(const AnySparseMatrix& a, const FormatChoice& choice);
 [[nodiscard]] inline AnySparseMatrix in_best_format(const AnySparseMatrix& a,
                                                     const FormatSearch& search = {}) {
   const FormatChoice choice = best_format(a, search);
-  return a.in_format(choice.format, choice.options);
+  return a.in_format(choice.format, choice.options).by(choice.way);
 }
 template <Element T>
 [[nodiscard]] SparseMatrix<T> in_best_format(const SparseMatrix<T>& a,

@@ -12,6 +12,7 @@
 #include "rtcg/arrays/kernels/loop_lowering.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/sparse/chunked_product.h"
+#include "rtcg/arrays/sparse/cusparse.h"
 #include "rtcg/arrays/sparse/packets.h"
 #include "rtcg/arrays/sparse/sparse_matrix.h"
 #include "rtcg/arrays/sparse/tiled_product.h"
@@ -246,6 +247,8 @@ void multiply_into(const AnySparseMatrix& a, const AnyArray& x, const AnyArray& 
   const runtime::StreamRef stream = current_stream(y.stream());
   if (a.entries() == 0) {
     y.assign(0);
+  } else if (a.library_product() != nullptr) {
+    a.library_product()->run(stream, x.contiguous(), y);
   } else if (const AnySparseMatrix* in_rows = detail::in_compressed_rows(a)) {
     multiply_in_rows(stream, *in_rows, x, y);
   } else {
@@ -296,7 +299,7 @@ Expression multiply(const AnySparseMatrix& a, const Expression& x) {
   const AnySparseMatrix* const in_rows = detail::in_compressed_rows(a);
   RowLists lists = lists_of(in_rows != nullptr ? *in_rows : a, shape);
   lists.entries.suits_expressions = [a](runtime::StreamRef stream) {
-    return detail::suits_expressions(stream, a);
+    return a.library_product() == nullptr && detail::suits_expressions(stream, a);
   };
   lists.entries.multiply_into = [a](runtime::StreamRef stream, const AnyArray& of_x,
                                     const AnyArray& y) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/sparse/cusparse.h"
 #include "rtcg/arrays/sparse/row_sharing.h"
 #include "rtcg/cgen/support/error.h"
 
@@ -120,6 +121,34 @@ AnySparseMatrix AnySparseMatrix::with_values(const AnyArray& value) const {
   AnySparseMatrix result(columns_, first_, column_, value);
   result.known_rows_ = known_rows_;
   return result;
+}
+
+AnySparseMatrix AnySparseMatrix::with_product(
+    std::shared_ptr<detail::CusparseProduct> product) const {
+  AnySparseMatrix result = *this;
+  result.library_ = std::move(product);
+  return result;
+}
+
+AnySparseMatrix AnySparseMatrix::by(SparseWay way) const {
+  if (way == SparseWay::generated) {
+    return with_product(nullptr);
+  }
+  const detail::CusparseApi* const api = detail::CusparseApi::find();
+  if (device().info().id.kind != runtime::BackendKind::cuda || api == nullptr ||
+      is_integer(dtype())) {
+    throw Unsupported(
+        "arrays.sparse.no_library",
+        fmt::format(
+            "products of a sparse matrix of {} on {} by cuSPARSE, which multiplies floating "
+            "and complex numbers on CUDA devices{}{}",
+            name(dtype()), runtime::to_string(device().info().id), api == nullptr ? ": " : "",
+            api == nullptr ? detail::CusparseApi::why_none() : std::string()));
+  }
+  const AnySparseMatrix in_rows = in_format(SparseFormat::csr);
+  return entries_ == 0
+             ? in_rows
+             : in_rows.with_product(std::make_shared<detail::CusparseProduct>(*api, in_rows));
 }
 
 namespace detail {

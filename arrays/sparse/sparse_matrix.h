@@ -13,6 +13,7 @@
 namespace rtcg::arrays {
 
 namespace detail {
+class CusparseProduct;
 class KnownRows;
 }  // namespace detail
 
@@ -44,6 +45,14 @@ enum class SparseFormat : std::uint8_t {
 };
 /// `csr`
 [[nodiscard]] std::string_view name(SparseFormat format);
+
+/// Whose kernels multiply.
+enum class SparseWay : std::uint8_t {
+  generated,  ///< those of rtcg, on every device
+  /// cuSPARSE's, on CUDA devices where it is found: compressed rows of f32, f64, c64 or c128. Last
+  /// bits may differ from run to run.
+  library,
+};
 
 struct FormatOptions {
   int slice = 32;  ///< of sell: rows of a slice, a power of two
@@ -120,6 +129,18 @@ class AnySparseMatrix {
   [[nodiscard]] AnySparseMatrix in_format(SparseFormat format,
                                           const FormatOptions& options = {}) const;
 
+  /// The matrix with products by the kernels of another; those of matrices that are made from it,
+  /// such as scaled ones, are generated.
+  ///
+  /// @throws Unsupported  arrays.sparse.no_library: cuSPARSE is not found, or the matrix is not on
+  /// a
+  ///         CUDA device, or its elements are integers
+  /// @cost   SparseWay::library as in_format(csr)
+  [[nodiscard]] AnySparseMatrix by(SparseWay way) const;
+  [[nodiscard]] SparseWay way() const noexcept {
+    return library_ == nullptr ? SparseWay::generated : SparseWay::library;
+  }
+
   /// The elements (i, i), as many as the shorter side has. @cost  asynchronous, and in_format(csr)
   [[nodiscard]] AnyArray diagonal() const;
   /// The sum of each row. @cost  asynchronous
@@ -138,6 +159,11 @@ class AnySparseMatrix {
 
   /// Internal: what products have found out.
   [[nodiscard]] detail::KnownRows& known_rows() const noexcept { return *known_rows_; }
+  /// Internal: null where products are generated.
+  [[nodiscard]] detail::CusparseProduct* library_product() const noexcept { return library_.get(); }
+  /// Internal. @param product  of this matrix, in compressed rows
+  [[nodiscard]] AnySparseMatrix with_product(
+      std::shared_ptr<detail::CusparseProduct> product) const;
   /// Internal.
   struct Parts {
     SparseFormat format = SparseFormat::csr;
@@ -168,6 +194,7 @@ class AnySparseMatrix {
   AnyArray order_;
   AnyArray base_;
   std::shared_ptr<detail::KnownRows> known_rows_;
+  std::shared_ptr<detail::CusparseProduct> library_{};
 };
 
 /// The product with a vector, or with a matrix of so many rows, as an expression: `b - A * x` and
@@ -279,6 +306,8 @@ class SparseMatrix {
                                        const FormatOptions& options = {}) const {
     return SparseMatrix(any_.in_format(format, options));
   }
+  [[nodiscard]] SparseMatrix by(SparseWay way) const { return SparseMatrix(any_.by(way)); }
+  [[nodiscard]] SparseWay way() const noexcept { return any_.way(); }
   [[nodiscard]] Array<T> diagonal() const { return Array<T>(any_.diagonal()); }
   [[nodiscard]] Array<T> row_sums() const { return Array<T>(any_.row_sums()); }
   [[nodiscard]] SparseMatrix with_scaled_rows(const Array<T>& factors) const {
