@@ -21,6 +21,8 @@ Places make_places() {
   ::setenv("RTCG_CACHE_DIR", (folder + "/cache").c_str(), 1);
   ::setenv("TMPDIR", folder.c_str(), 1);
   ::setenv("RTCG_VERIFY", "1", 0);
+  // threads of a process that waits leave the cores to others
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);
   Places places;
   places.folder = folder;
   return places;
@@ -33,6 +35,7 @@ std::vector<Kind> all_kinds(const Places& places) {
   }
   kinds.push_back(options_kind(places));
   kinds.push_back(kernels_kind());
+  kinds.push_back(algorithms_kind());
   kinds.push_back(gallery_kind());
   kinds.push_back(held_out_kind());
   return kinds;

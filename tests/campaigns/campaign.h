@@ -120,6 +120,7 @@ struct Places {
 [[nodiscard]] std::vector<Kind> file_kinds(const Places& places);
 [[nodiscard]] Kind options_kind(const Places& places);
 [[nodiscard]] Kind kernels_kind();
+[[nodiscard]] Kind algorithms_kind();
 [[nodiscard]] Kind gallery_kind();
 [[nodiscard]] Kind held_out_kind();
 
