@@ -59,7 +59,7 @@ Batch batch_of(const char* function, const Expression& a) {
   shape.pop_back();
   shape.pop_back();
   const AnyArray given = detail::values_of(a.node());
-  const AnyArray values = given.dtype() == dtype ? given : given.as_type(dtype);
+  const AnyArray values = detail::fitted_array(given, dtype);
   const std::int64_t rows = a.shape()[a.shape().size() - 2];
   return {values.reshape({element_count(shape), rows, a.shape().back()}), shape};
 }
@@ -278,7 +278,7 @@ AnyArray solve(const Expression& a, const Expression& b, const DenseOptions& opt
   const std::int64_t n = matrices.rows();
   const std::int64_t count = element_count(batch);
   const auto spread = [&](const AnyArray& values, std::int64_t columns) {
-    const AnyArray typed = values.dtype() == dtype ? values : values.as_type(dtype);
+    const AnyArray typed = detail::fitted_array(values, dtype);
     return typed.broadcast_to(with(batch, {n, columns})).reshape({count, n, columns});
   };
   const std::int64_t columns = right.shape().back();

@@ -135,9 +135,7 @@ AnyArray matmul(const AnyArray& a, const AnyArray& b, const MatmulOptions& optio
     return squeezed(evaluate(sum(products, {.axes = Extents{-2}, .dtype = dtype})));
   }
   AnyArray result(dtype, with_matrix(sizes.rows, sizes.columns), current_stream());
-  const auto converted = [&](const AnyArray& array) {
-    return array.dtype() == dtype ? array : array.as_type(dtype);
-  };
+  const auto converted = [&](const AnyArray& array) { return detail::fitted_array(array, dtype); };
   multiply_matrices(converted(left).broadcast_to(with_matrix(sizes.rows, sizes.depth)),
                     converted(right).broadcast_to(with_matrix(sizes.depth, sizes.columns)), result,
                     sizes, options);

@@ -137,7 +137,7 @@ class GeneralisedResiduals : detail::IterativeMethod {
   void add_to_solution(const std::vector<double>& factors) {
     const auto count = static_cast<std::int64_t>(factors.size());
     const AnyArray weights =
-        Array<double>(factors, stream_).any().as_type(a_.dtype()).expand_dims(1);
+        detail::fitted_array(Array<double>(factors, stream_), a_.dtype()).expand_dims(1);
     const Expression change = sum(weights * basis_(Slice{0, count}), over(0));
     if (options_.preconditioner.is_identity()) {
       solution_.x().assign(solution_.x() + change);

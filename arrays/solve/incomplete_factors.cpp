@@ -187,7 +187,7 @@ class ColouredSolve {
     AnySparseMatrix result(static_cast<std::int64_t>(end_column - first_column),
                            Array<std::int32_t>(rows.first, stream),
                            Array<std::int32_t>(rows.column, stream),
-                           Array<double>(rows.value, stream).any().as_type(dtype_));
+                           detail::fitted_array(Array<double>(rows.value, stream), dtype_));
     // which waits here, so that uses do not
     static_cast<void>(detail::suits_expressions(stream, result));
     return result;
@@ -203,7 +203,7 @@ class ColouredSolve {
     steps_.push_back({Slice{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)},
                       part(a, begin, end, 0, begin, stream),
                       part(a, begin, end, end, a.rows(), stream),
-                      Array<double>(inverse_pivots, stream).any().as_type(dtype_)});
+                      detail::fitted_array(Array<double>(inverse_pivots, stream), dtype_)});
   }
 
   DType dtype_;

@@ -214,10 +214,9 @@ Preconditioner block_jacobi(const AnySparseMatrix& a, int size) {
   const runtime::StreamRef stream = current_stream(a.value().stream());
   const StreamScope scope(stream);
   const std::vector<double> inverses = inverse_blocks_of(a, size);
-  const AnyArray blocks =
-      Array<double>(inverses, Extents{(a.rows() + size - 1) / size, size, size}, stream)
-          .any()
-          .as_type(a.dtype());
+  const AnyArray blocks = detail::fitted_array(
+      Array<double>(inverses, Extents{(a.rows() + size - 1) / size, size, size}, stream),
+      a.dtype());
   return LinearOperator(a.rows(), a.dtype(),
                         [blocks](runtime::StreamRef on, const AnyArray& r, const AnyArray& z) {
                           detail::multiply_blocks(on, blocks, r, z);

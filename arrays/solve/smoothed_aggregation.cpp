@@ -347,7 +347,7 @@ void check_options(const AggregationOptions& options) {
 AnySparseMatrix to_device(const Prolongation& p, DType dtype, runtime::StreamRef stream) {
   return {p.columns, Array<std::int32_t>(p.rows.first, stream),
           Array<std::int32_t>(p.rows.column, stream),
-          Array<double>(p.rows.value, stream).any().as_type(dtype)};
+          detail::fitted_array(Array<double>(p.rows.value, stream), dtype)};
 }
 
 /// Makes the levels one after the other.
@@ -367,10 +367,9 @@ class Hierarchy {
         options.report({a.rows(), a.entries()});
       }
       if (a.rows() <= options.coarsest_rows) {
-        cycle_.set_inverse(
-            Array<double>(dense_inverse(rows, a.dtype()), Extents{a.rows(), a.rows()}, stream)
-                .any()
-                .as_type(a.dtype()));
+        cycle_.set_inverse(detail::fitted_array(
+            Array<double>(dense_inverse(rows, a.dtype()), Extents{a.rows(), a.rows()}, stream),
+            a.dtype()));
         return;
       }
       add_smoother(level == 1 ? given : a, diagonal);
@@ -403,7 +402,7 @@ class Hierarchy {
 
   void add_smoother(const AnySparseMatrix& a, const std::vector<double>& diagonal) {
     const AnyArray inverse_diagonal =
-        Array<double>(inverted(diagonal), stream_).any().as_type(a.dtype());
+        detail::fitted_array(Array<double>(inverted(diagonal), stream_), a.dtype());
     const double largest = 1.1 * largest_eigenvalue(prepared(a), inverse_diagonal, stream_);
     // coarser levels have the functions below
     constexpr double upper_part = 0.25;

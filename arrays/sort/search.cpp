@@ -74,7 +74,7 @@ Array<std::int64_t> searchsorted(const AnyArray& sorted, const Expression& value
     dtype = DType::u8;
   }
   const StreamScope scope(current_stream(sorted.stream()));
-  const AnyArray among = sorted.dtype() == dtype ? sorted.contiguous() : sorted.as_type(dtype);
+  const AnyArray among = detail::fitted_array(sorted, dtype).contiguous();
   const AnyArray wanted = detail::values_of(cast(values, dtype)).contiguous();
   const Array<std::int64_t> places(AnyArray(DType::i64, values.shape(), current_stream()));
   if (places.count() != 0) {
@@ -101,8 +101,8 @@ AnyArray interp(const Expression& x, const AnyArray& x_known, const AnyArray& y_
   const DType all = promote(promote(x.dtype(), x_known.dtype()), y_known.dtype());
   const DType dtype = is_floating(all) && all != DType::f64 ? DType::f32 : DType::f64;
   const AnyArray at = detail::values_of(cast(x, dtype));
-  const AnyArray xs = x_known.as_type(dtype);
-  const AnyArray ys = y_known.as_type(dtype);
+  const AnyArray xs = detail::fitted_array(x_known, dtype);
+  const AnyArray ys = detail::fitted_array(y_known, dtype);
   const std::int64_t last = xs.count() - 1;
   const AnyArray after = searchsorted(xs, at, SearchSide::right);
   const AnyArray left = evaluate(clip(after - 1, 0, last));
