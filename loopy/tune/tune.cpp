@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/overfetch.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
+#include "rtcg/loopy/measure/least_operations.h"
 #include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -382,7 +383,10 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   const std::shared_ptr<DeviceRunner>& runner = prepared->runner;
   result =
       run(*prepared->stream, runner, options, log_key(described, device, options), &device_thread);
-  result.flops = count_flops(prepared->kernel);
+  const double described_flops = count_flops(prepared->kernel);
+  result.flops =
+      std::min(described_flops,
+               detail::least_operations(expand_subst(prepared->kernel)).value_or(described_flops));
   result.memory_bytes =
       runner->memory_bytes() - detail::untouched_bytes(infer_types(expand_subst(prepared->kernel)),
                                                        options.constraints.parameters);

@@ -52,8 +52,11 @@ struct TuneResult : SearchSummary {
   /// The fine ones from the fastest on, then the refused ones. The first few were timed again in
   /// turns, so that their order is not that of chance.
   std::vector<TunedSlicing> tried{};
-  double flops = 0;         ///< of one run, as described; 0 if unknown
-  double memory_bytes = 0;  ///< that one run has to move at least: each element that is touched once
+  /// Of one run that computes each distinct value once, however often the description repeats it; 0
+  /// if unknown.
+  double flops = 0;
+  double memory_bytes =
+      0;  ///< that one run has to move at least: each element that is touched once
   /// Why results were judged by options.tolerance alone: the reason that the description was not
   /// interpreted. Otherwise empty.
   std::string why_not_interpreted{};
