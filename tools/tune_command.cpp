@@ -246,6 +246,7 @@ void print_json(const loopy::TuneResult& result) {
         {"interpreting_seconds", result.beginning.interpreting_seconds},
         {"reference_seconds", result.beginning.reference_seconds}}},
       {"judge", judge_text(result)},
+      {"is_checked", result.why_nothing_compared.empty()},
       {"clocks", to_string(result.clocks_after)},
       {"tried", list}};
   tools::print_json(json);
@@ -310,9 +311,13 @@ loopy::TuneOptions options_of(const TuneWords& words, const loopy::Kernel& kerne
 }
 
 // Writes the files of the search: wisdom, and binaries for machines without compilers. Wisdom gets
-// results that are better than chance. @returns  the message about it
+// results that are better than chance; neither gets any that nothing was compared with.
+// @returns  the message about it
 std::string keep(const TuneWords& words, const loopy::Kernel& kernel, const runtime::Device& device,
                  const loopy::TuneOptions& options, const loopy::TuneResult& result) {
+  if (!result.why_nothing_compared.empty()) {
+    return "not remembered: nothing was checked";
+  }
   const loopy::IntegerValues& sizes = options.constraints.parameters;
   const loopy::Wisdom wisdom(words.wisdom);
   const auto known = wisdom.find_exact(kernel, device, sizes, options.constraints.free_layouts);
@@ -385,7 +390,7 @@ void print_summary(const TuneWords& words, const TuneReport& report,
     std::printf("threads compiled, without worker processes: %s\n", result.why_no_workers.c_str());
   }
   std::printf("%s\n", remembered.c_str());
-  if (!words.pack.empty()) {
+  if (!words.pack.empty() && result.why_nothing_compared.empty()) {
     std::printf("packed in %s\n", words.pack.c_str());
   }
   std::printf("\n%s", report.source.c_str());
@@ -443,6 +448,12 @@ void tune(TuneWords words) {
     print_json(result);
   } else {
     print_summary(words, report, remembered);
+  }
+  if (!result.why_nothing_compared.empty()) {
+    throw Error("tools.tune.nothing_compared",
+                fmt::format("the candidates were timed, but nothing was checked: {}; take other "
+                            "data (--seed) or sizes, or compute indices and conditions exactly",
+                            result.why_nothing_compared));
   }
 }
 

@@ -185,6 +185,9 @@ std::string judge_text(const loopy::TuneResult& result) {
         "results were compared for small sizes only",
         100 * result.timed_share);
   }
+  if (!result.why_nothing_compared.empty()) {
+    return "nothing was checked: " + result.why_nothing_compared;
+  }
   if (!result.why_not_interpreted.empty()) {
     return fmt::format(
         "results were compared with those of a reference slicing only, within one tolerance: the "

@@ -75,6 +75,10 @@ class DeviceRunner : public CandidateRunner {
   }
   /// Whether only some results have bounds of their own.
   [[nodiscard]] bool is_sampled() const { return is_judge_ready_ && expected_->is_sampled(); }
+  /// ExpectedResults::why_nothing_compared().
+  [[nodiscard]] std::string why_nothing_compared() const {
+    return is_judge_ready_ ? expected_->why_nothing_compared() : std::string();
+  }
   /// Without the ranking; only the arrays before results can be judged.
   [[nodiscard]] TuneBeginning times() const { return is_judge_ready_ ? times_ : TuneBeginning{}; }
   /// Of all arrays.

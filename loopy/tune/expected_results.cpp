@@ -173,9 +173,33 @@ ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& argume
   } catch (const Error& error) {
     why_not_interpreted_ = error.message();  // C text, or no result within the limit
   }
+  const std::string why = expected_ ? why_undecided() : std::string();
+  if (!why.empty() && expected_->is_sampled) {
+    why_not_interpreted_ = why;  // a reference has the other results
+    expected_.reset();
+  }
   if (!needs_reference()) {
+    why_nothing_compared_ = why;
     set_all_exact();
   }
+}
+
+std::string ExpectedResults::why_undecided() const {
+  std::size_t numbers = 0;
+  for (const auto& [name, array] : expected_->arrays) {
+    for (const ExpectedNumber& each : array.numbers) {
+      if (std::isfinite(each.error)) {
+        return {};
+      }
+    }
+    numbers += array.numbers.size();
+  }
+  return numbers == 0 ? "the kernel leaves no number to compare"
+                      : fmt::format(
+                            "roundings, overflows of signed integers, or variables that are read "
+                            "before they are set leave all {} results that were interpreted open, "
+                            "first {}",
+                            numbers, expected_->first_open);
 }
 
 void ExpectedResults::set_all_exact() {

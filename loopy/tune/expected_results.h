@@ -63,6 +63,9 @@ class ExpectedResults {
   /// Why nothing was interpreted; otherwise empty.
   [[nodiscard]] const std::string& why_not_interpreted() const { return why_not_interpreted_; }
   [[nodiscard]] bool is_sampled() const { return expected_ && expected_->is_sampled; }
+  /// Why no number of a candidate can be wrong: the description leaves all results open, or there
+  /// are none. Otherwise empty.
+  [[nodiscard]] const std::string& why_nothing_compared() const { return why_nothing_compared_; }
 
  private:
   /// A number beyond its bound.
@@ -72,6 +75,8 @@ class ExpectedResults {
     double ratio = 0;  ///< distance over bound
   };
 
+  /// Why the results that were interpreted decide nothing; empty if one of them has a bound.
+  [[nodiscard]] std::string why_undecided() const;
   void set_all_exact();
   void set_exact(const std::string& array, std::size_t place, const ExpectedNumber& number);
   [[nodiscard]] std::optional<ExpectedNumber> exact_number(const std::string& array,
@@ -86,6 +91,7 @@ class ExpectedResults {
   double operations_ = 0;  ///< that the interpreter may take
   std::optional<Interpretation> expected_{};
   std::string why_not_interpreted_{};
+  std::string why_nothing_compared_{};
   std::map<std::string, Bounds> bounds_{};
   /// Of the numbers that were interpreted, where not all were.
   std::map<std::string, std::map<std::size_t, ExpectedNumber>> samples_{};

@@ -391,6 +391,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
       runner->memory_bytes() - detail::untouched_bytes(infer_types(expand_subst(prepared->kernel)),
                                                        options.constraints.parameters);
   result.why_not_interpreted = runner->why_not_interpreted();
+  result.why_nothing_compared = runner->why_nothing_compared();
   result.is_sampled = runner->is_sampled();
   result.timed_share = runner->timed_share();
   result.beginning = runner->times();
@@ -443,7 +444,9 @@ Executor tuned_executor(const Kernel& kernel, runtime::Device device, const Tune
   seeded.seeds.insert(seeded.seeds.end(), near.begin(), near.end());
   const TuneResult result = tune(kernel, device, seeded);
   const TunedSlicing& best = result.to_remember(std::nullopt);
-  wisdom.add(kernel, device, sizes, best.slicing, best.microseconds);
+  if (result.why_nothing_compared.empty()) {
+    wisdom.add(kernel, device, sizes, best.slicing, best.microseconds);
+  }
   return Executor(tuned_kernel(kernel, sizes, best.slicing), device);
 }
 

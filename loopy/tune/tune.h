@@ -60,6 +60,9 @@ struct TuneResult : SearchSummary {
   /// Why results were judged by options.tolerance alone: the reason that the description was not
   /// interpreted. Otherwise empty.
   std::string why_not_interpreted{};
+  /// Why no result of a candidate was compared with anything: the description leaves all of them
+  /// open. Otherwise empty. Times hold then, but no candidate is known to be right: remember none.
+  std::string why_nothing_compared{};
   /// Only some of the results were interpreted; the bounds of all others follow from these.
   bool is_sampled = false;
   /// Share of the iterations of the host's loop around the launches that were timed; the times are

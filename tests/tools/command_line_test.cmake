@@ -94,6 +94,8 @@ statements
 ")
 expect(1 "nothing was decided: .*first the value of 'o' in statement 'set_o' at i = 0;.*nothing_compared"
   run open.loopy --set n=5 -d host --check)
+expect(1 "first the value of 'o' in statement 'set_o' at i = 0;.*tools.tune.nothing_compared.*not remembered: nothing was checked"
+  tune open.loopy --set n=5 -d host --fresh --budget 1 --max-candidates 1)
 expect(1 "give a value to each parameter.*--set n=..., or a section 'sizes'"
   run open.loopy -d host)
 expect(1 "--set n=..., or a section 'sizes'.*missing_parameter" slicings open.loopy)

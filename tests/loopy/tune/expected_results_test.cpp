@@ -1,7 +1,9 @@
 #include "rtcg/loopy/tune/expected_results.h"
 
 #include <cmath>
+#include <string_view>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/analyze/infer_types.h"
@@ -132,6 +134,29 @@ TEST(ExpectedResults, SayWhyNothingWasInterpreted) {
   expected.set_reference(sums.results);
   EXPECT_EQ(expected.why_wrong("b", sums.with(3, wrong_by)), "");
   EXPECT_FALSE(expected.why_wrong("b", sums.with(3, 0.1)).empty());
+}
+
+TEST(ExpectedResults, SayThatNothingIsCompared) {
+  const auto expected = [](std::string_view rows) {
+    const Kernel kernel = infer_types(make_kernel(fmt::format("{{[i]: 0 <= i < {}}}", rows),
+                                                  "o[i] = cast(i32, 1e30*(i + 1))",
+                                                  {.arguments = fmt::format("o: i32[{}]", rows)}));
+    InterpretArguments arguments;
+    arguments.arrays = random_arguments(kernel, {}, 1);
+    return ExpectedResults(kernel, arguments, 1, 1e-3);
+  };
+  const ExpectedResults small = expected("10");
+  EXPECT_NE(small.why_nothing_compared().find("all 10 results"), std::string::npos)
+      << small.why_nothing_compared();
+  EXPECT_FALSE(small.needs_reference());
+  // of more results samples are interpreted: a reference judges the candidates alone
+  const ExpectedResults large = expected("10000000");
+  EXPECT_EQ(large.why_nothing_compared(), "");
+  EXPECT_NE(large.why_not_interpreted().find("results that were interpreted open"),
+            std::string::npos)
+      << large.why_not_interpreted();
+  EXPECT_TRUE(large.needs_reference());
+  EXPECT_EQ(RowSums(100).expected().why_nothing_compared(), "");
 }
 
 // a product of three matrices has numbers of some thousands, and a few that are nearly 0
