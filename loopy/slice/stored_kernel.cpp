@@ -14,6 +14,7 @@
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/equal_values.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/partial_sums.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -50,8 +51,11 @@ class RepetitionFinder {
   [[nodiscard]] std::optional<Candidate> find_sum() {
     return find([&](const Expr& expr, const Expr& around, const std::vector<std::string>& sums) {
       const Reduction* sum = get_if<Reduction>(expr);
-      return sum != nullptr && steps_of(sum->inames) >= least_stored_steps ? usable(around, sums)
-                                                                           : std::nullopt;
+      if (sum == nullptr || steps_of(sum->inames) < least_stored_steps) {
+        return std::optional<Candidate>();
+      }
+      const auto whole = usable(around, sums);
+      return whole ? whole : find_partial_sum(expr, sums);
     });
   }
 
@@ -132,6 +136,28 @@ class RepetitionFinder {
       }
     });
     return result;
+  }
+
+  /// A long sum over some of the inames of a sum, the one that takes the fewest operations.
+  [[nodiscard]] std::optional<Candidate> find_partial_sum(const Expr& sum,
+                                                          const std::vector<std::string>& sums) {
+    std::vector<std::string> all = sums;
+    const std::vector<std::string>& own = get_if<Reduction>(sum)->inames;
+    all.insert(all.end(), own.begin(), own.end());
+    std::optional<Candidate> best;
+    double least = 0;
+    for (const PartialSum& each : partial_sums(kernel_, sum)) {
+      const Reduction& inner = *get_if<Reduction>(each.inner);
+      Candidate part = candidate(each.inner, all);
+      const double elements = part.inames.empty() ? 0 : steps_of(part.inames);
+      const double operations = elements * steps_of(inner.inames);
+      if (steps_of(inner.inames) >= least_stored_steps && elements > 0 &&
+          elements <= most_stored_elements && (!best || operations + elements < least)) {
+        least = operations + elements;
+        best = std::move(part);
+      }
+    }
+    return best;
   }
 
   /// Iterations; 1 where the kernel computes how many.

@@ -20,6 +20,7 @@
 #include "rtcg/loopy/transform/equal_values.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/loop_end.h"
+#include "rtcg/loopy/transform/partial_sums.h"
 #include "rtcg/loopy/transform/record.h"
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/rename_iname.h"
@@ -145,7 +146,15 @@ class Storer {
       : kernel_(std::move(kernel)), array_(std::move(array)), inames_(std::move(inames)) {}
 
   Kernel run() {
-    const auto found = ValueFinder(kernel_, inames_).run();
+    auto found = ValueFinder(kernel_, inames_).run();
+    if (!found || !has_reduction(found->expr)) {
+      Kernel nested = with_partial_sums(kernel_, {inames_.begin(), inames_.end()});
+      const auto sum = ValueFinder(nested, inames_).run();
+      if (sum && has_reduction(sum->expr)) {
+        kernel_ = std::move(nested);
+        found = sum;
+      }
+    }
     if (!found || (found->is_conditional && !has_plain_indices(found->expr))) {
       refuse("loopy.store_value.not_found",
              fmt::format("no statement of kernel '{}' computes a value of {} alone", kernel_.name,

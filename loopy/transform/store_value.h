@@ -20,7 +20,9 @@ namespace rtcg::loopy {
 ///
 /// The value is the largest expression that mentions these inames and no others, of the first
 /// statement that has one and does not store it itself; those with reductions come first. If other
-/// places compute a part of it that has reductions, the value is that part. One with
+/// places compute a part of it that has reductions, the value is that part. It may also be part of
+/// a sum over several inames: [b, i] of sum((i, j), x[b, i]*a[i, j]*y[b, j]) is
+/// x[b, i]*sum(j, a[i, j]*y[b, j]), and the rest sum(i, s[b, i]). One with
 /// reductions is replaced wherever it occurs: inames may have other names, and terms and factors
 /// may come in another order. Others are replaced where they were found. Rules are expanded, and
 /// reductions get inames of their own.

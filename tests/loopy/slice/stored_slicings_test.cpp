@@ -61,6 +61,19 @@ TEST(StoredSlicings, AreTheModelsChoiceForAttention) {
   EXPECT_TRUE(has_other);
 }
 
+// A bilinear form for each row: a product, and sums of the rows.
+TEST(StoredSlicings, HavePartsOfSumsOverSeveralInames) {
+  const Kernel kernel =
+      make_kernel("{[b, i, j]: 0 <= b < 8192 and 0 <= i, j < 256}",
+                  "s[b] = sum((i, j), x[b, i]*a[i, j]*y[b, j])", {.default_type = cgen::f32});
+  const SlicingStream stream(kernel,
+                             {.min_threads = 128, .max_threads = 128, .max_items_per_thread = 64});
+  const RankedSlicing first = stream.at(0);
+  EXPECT_EQ(first.words.rfind("store sums[b,", 0), 0U) << first.words;
+  EXPECT_EQ(stream.find_words(first.words), 0U);
+  EXPECT_NO_THROW(static_cast<void>(generate(apply(kernel, first.slicing), Target::cuda)));
+}
+
 // A step of soft k-means: weights of the centres, and means by them, share the loop over centres
 // also where what they add up is stored.
 TEST(StoredSlicings, GiveLaterSumsLoopsOfTheirOwn) {

@@ -107,6 +107,35 @@ TEST(StoreValue, ReplacesOnlyWhereBoundsAgree) {
   expect_same_results(kernel, stored, {{"n", 5}});
 }
 
+// Factors that an iname of the sum does not change are outside of the sum over it.
+TEST(StoreValue, TakesPartsOfSumsOverSeveralInames) {
+  const Kernel bilinear = make_kernel("{[b, i, j]: 0 <= b < n and 0 <= i < 5 and 0 <= j < 7}",
+                                      "s[b] = sum((i, j), x[b, i]*a[i, j]*y[b, j])",
+                                      {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  const Kernel stored = store_value(bilinear, "t", {"b", "i"});
+  EXPECT_EQ(statements_of(stored),
+            "t[b_t, i_t] = x[b_t, i_t]*sum(j_t, a[i_t, j_t]*y[b_t, j_t])\n"
+            "s[b] = sum(i, t[b, i])\n");
+  expect_same_results(bilinear, stored, {{"n", 3}});
+  EXPECT_EQ(statements_of(store_value(bilinear, "t", {"j", "b"})),
+            "t[j_t, b_t] = y[b_t, j_t]*sum(i_t, x[b_t, i_t]*a[i_t, j_t])\n"
+            "s[b] = sum(j, t[j, b])\n");
+  const Kernel chain = make_kernel("{[i, j, k, l]: 0 <= i, j, k, l < n}",
+                                   "d[i, j] = sum((k, l), a[i, k]*b[k, l]*c[l, j])",
+                                   {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  const Kernel two_products = store_value(chain, "t", {"i", "l"});
+  EXPECT_EQ(statements_of(two_products),
+            "t[i_t, l_t] = sum(k_t, a[i_t, k_t]*b[k_t, l_t])\n"
+            "d[i, j] = sum(l, c[l, j]*t[i, l])\n");
+  expect_same_results(chain, two_products, {{"n", 4}});
+  // each factor mentions both
+  EXPECT_ERROR("loopy.store_value.not_found",
+               store_value(make_kernel("{[i, j, k]: 0 <= i, j, k < 8}",
+                                       "c[i] = sum((j, k), a[i, j, k]*b[j, k])",
+                                       {.default_type = cgen::f64}),
+                           "t", {"i", "j"}));
+}
+
 TEST(StoreValue, RefusesWhatItCannotStore) {
   EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "z"}));
   EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "i"}));
