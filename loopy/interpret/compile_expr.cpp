@@ -100,6 +100,40 @@ Value bits(BitOp op, const Value& left, const Value& right, ScalarKind kind) {
   return result;
 }
 
+/// Those at the values of an index along some axes from the one given up to another one; none if
+/// they are many, or all that there are.
+Elements possible_elements(const Machine& machine, const Variable& variable,
+                           std::vector<std::int64_t> values,
+                           const std::vector<std::pair<std::size_t, std::int64_t>>& ranges) {
+  constexpr std::int64_t most = 64;
+  std::int64_t count = 1;
+  for (const auto& [axis, last] : ranges) {
+    count = std::min(most + 1, count * std::max<std::int64_t>(0, last - values[axis] + 1));
+  }
+  const auto all = static_cast<std::int64_t>(variable.count) / variable.numbers();
+  if (count == 0 || count > most || (count > 1 && count >= all)) {
+    return {};
+  }
+  const std::vector<std::int64_t> first = values;
+  Elements elements;
+  for (;;) {
+    elements.possible.push_back(machine.element_at(variable, values));
+    std::size_t i = 0;
+    while (i < ranges.size() && values[ranges[i].first] == ranges[i].second) {
+      values[ranges[i].first] = first[ranges[i].first];
+      ++i;
+    }
+    if (i == ranges.size()) {
+      break;
+    }
+    ++values[ranges[i].first];
+  }
+  if (elements.possible.size() == 1) {
+    return {elements.possible.front(), {}};
+  }
+  return elements;
+}
+
 /// What is added up so far, and what that says of other orders.
 class RunningSum {
  public:
@@ -216,6 +250,12 @@ class Extreme {
       return;
     }
     const int compared = compare_numbers(value, *value_);
+    if (compared == 2 && value.is_integer() && value_->is_integer()) {
+      is_place_known_ = false;
+      value_ =
+          value.has_range() && value_->has_range() ? better_of(value, *value_) : unknown_integer();
+      return;
+    }
     if (compared == 2) {  // either may be it
       largest_error_ = std::max({largest_error_, in_reals(value).error, in_reals(*value_).error});
       is_place_known_ = false;
@@ -243,6 +283,12 @@ class Extreme {
   }
 
  private:
+  /// Of integers in ranges.
+  [[nodiscard]] Value better_of(const Value& one, const Value& other) const {
+    const auto better = [&](Wide a, Wide b) { return is_min_ ? std::min(a, b) : std::max(a, b); };
+    return integer_between(better(one.integer, other.integer),
+                           better(one.integer + one.spread, other.integer + other.spread));
+  }
   /// Negative if `value` is the better one by the values without their errors.
   [[nodiscard]] int compare_exactly(const Value& value) const {
     Value left = value;
@@ -366,26 +412,8 @@ Evaluate ExprCompiler::compile(const Expr& expr, ScalarKind around) {
           return holds.integer != 0 ? then_value(m) : else_value(m);
         };
       },
-      [&](const Access&) -> Evaluate {
-        const auto [variable, place] = compile_place(expr);
-        return [variable = variable, place = place](Machine& m) {
-          m.count_operation();
-          const std::int64_t element = place(m);
-          if (element >= 0) {
-            return m.load(variable, element);
-          }
-          const Variable& unknown = m.variables[static_cast<std::size_t>(variable)];
-          return cgen::is_floating(unknown.kind) ? unknown_real() : unknown_integer();
-        };
-      },
-      [&](const LinearAccess&) -> Evaluate {
-        const auto [variable, place] = compile_place(expr);
-        return [variable = variable, place = place](Machine& m) {
-          m.count_operation();
-          const std::int64_t element = place(m);
-          return element >= 0 ? m.load(variable, element) : unknown_real();
-        };
-      },
+      [&](const Access&) { return compile_read(expr); },
+      [&](const LinearAccess&) { return compile_read(expr); },
       [&](const Call& e) { return compile_call(e, expr, around); },
       [&](const Cast& e) { return compile_cast(e); },
       [&](const Reduction& e) -> Evaluate {
@@ -412,6 +440,30 @@ Evaluate ExprCompiler::compile_name(const std::string& name) {
   return [variable, element](Machine& m) { return m.load(variable, element); };
 }
 
+Evaluate ExprCompiler::compile_read(const Expr& element) {
+  const auto [variable, place] = compile_place(element);
+  const bool is_written = std::find(targets_.begin(), targets_.end(), element) != targets_.end();
+  return [variable = variable, place = place, is_written](Machine& m) {
+    m.count_operation();
+    if (is_written && m.written_element >= 0) {
+      return m.load(variable, m.written_element);
+    }
+    const Elements elements = place(m);
+    if (elements.is_certain()) {
+      return m.load(variable, elements.first);
+    }
+    if (elements.possible.empty()) {
+      const Variable& unknown = m.variables[static_cast<std::size_t>(variable)];
+      return cgen::is_floating(unknown.kind) ? unknown_real() : unknown_integer();
+    }
+    Value value = m.load(variable, elements.possible.front());
+    for (std::size_t i = 1; i < elements.possible.size(); ++i) {
+      value = either(value, m.load(variable, elements.possible[i]));
+    }
+    return value;
+  };
+}
+
 std::pair<int, FindElement> ExprCompiler::compile_place(const Expr& target) {
   const std::string& name = target_name(target);
   const int variable = machine_.find_variable(name);
@@ -429,7 +481,7 @@ std::pair<int, FindElement> ExprCompiler::compile_place(const Expr& target) {
   if (const LinearAccess* linear = get_if<LinearAccess>(target)) {
     return {variable,
             [number, index = compile(linear->index, ScalarKind::f64),
-             index_of](Machine& m) -> std::int64_t {
+             index_of](Machine& m) -> Elements {
               const auto at = index_of(index(m));
               const Variable& array = m.variables[number];
               const auto count = static_cast<std::int64_t>(array.count) / array.numbers();
@@ -439,23 +491,32 @@ std::pair<int, FindElement> ExprCompiler::compile_place(const Expr& target) {
                     fmt::format("statement '{}' uses {}[[{}]], which has {} elements", m.statement,
                                 array.name, *at, count));
               }
-              return at.value_or(-1);
+              return {at.value_or(-1), {}};
             }};
   }
   std::vector<Evaluate> indices;
   if (const Access* access = get_if<Access>(target)) {
     indices = compile_each(access->indices, ScalarKind::f64);
   }
-  return {variable, [number, indices, index_of](Machine& m) -> std::int64_t {
+  return {variable, [number, indices, index_of](Machine& m) -> Elements {
             std::vector<std::int64_t> values(indices.size());
+            std::vector<std::pair<std::size_t, std::int64_t>> ranges;  // axes, and last values
             for (std::size_t i = 0; i < indices.size(); ++i) {
-              const auto at = index_of(indices[i](m));
-              if (!at) {
-                return -1;
+              const Value index = indices[i](m);
+              if (const auto at = index_of(index)) {
+                values[i] = *at;
+              } else if (index.has_range() && i < m.variables[number].shape.size()) {
+                // a program that is right stays within the array
+                const std::int64_t end = m.variables[number].shape[i];
+                values[i] = static_cast<std::int64_t>(std::max<Wide>(0, index.integer));
+                ranges.emplace_back(i, static_cast<std::int64_t>(
+                                           std::min<Wide>(end - 1, index.integer + index.spread)));
+              } else {
+                return {};
               }
-              values[i] = *at;
             }
-            return m.element_at(m.variables[number], values);
+            return ranges.empty() ? Elements{m.element_at(m.variables[number], values), {}}
+                                  : possible_elements(m, m.variables[number], values, ranges);
           }};
 }
 

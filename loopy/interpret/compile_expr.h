@@ -1,6 +1,8 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -15,14 +17,27 @@ namespace rtcg::loopy::interpretation {
 
 using Evaluate = std::function<Value(Machine&)>;
 using EvaluateAll = std::function<std::vector<Value>(Machine&)>;
-/// Of a variable: its place in memory, or -1 where an index is not known.
-using FindElement = std::function<std::int64_t(Machine&)>;
+/// Which elements of a variable an access may touch: their places in memory.
+struct Elements {
+  std::int64_t first = -1;  ///< the only one; -1 where an index is not certain
+  /// Those that it may be then; empty: any.
+  std::vector<std::int64_t> possible{};
+
+  [[nodiscard]] bool is_certain() const { return first >= 0; }
+  [[nodiscard]] bool may_be(std::int64_t element) const {
+    return is_certain() ? first == element
+                        : possible.empty() || std::find(possible.begin(), possible.end(),
+                                                        element) != possible.end();
+  }
+};
+using FindElement = std::function<Elements(Machine&)>;
 
 class ExprCompiler {
  public:
   /// @param known  inames that have values at the expression
-  ExprCompiler(const Machine& machine, NameSet known)
-      : machine_(machine), known_(std::move(known)) {}
+  /// @param targets  of the statement: see Machine::written_element
+  ExprCompiler(const Machine& machine, NameSet known, std::vector<Expr> targets = {})
+      : machine_(machine), known_(std::move(known)), targets_(std::move(targets)) {}
 
   /// @param around  the floating-point type of constants combined with the operands around the
   ///                expression
@@ -44,6 +59,7 @@ class ExprCompiler {
   [[nodiscard]] cgen::ScalarKind kind_of(const Expr& expr, cgen::ScalarKind around) const;
   [[nodiscard]] std::vector<Evaluate> compile_each(const std::vector<Expr>& exprs,
                                                    cgen::ScalarKind around);
+  [[nodiscard]] Evaluate compile_read(const Expr& element);
   [[nodiscard]] Evaluate compile_name(const std::string& name);
   [[nodiscard]] Evaluate compile_power(const Power& power, cgen::ScalarKind kind);
   [[nodiscard]] Evaluate compile_comparison(const Comparison& comparison, cgen::ScalarKind around);
@@ -58,6 +74,7 @@ class ExprCompiler {
 
   const Machine& machine_;
   NameSet known_;
+  std::vector<Expr> targets_;
   std::map<std::string, Local, std::less<>> locals_;
 };
 

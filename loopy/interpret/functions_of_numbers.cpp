@@ -183,10 +183,12 @@ Value apply_to_two(const Value& left, const Value& right, cgen::ScalarKind kind,
 
 Value smaller_or_larger(bool is_min, const Value& left, const Value& right, cgen::ScalarKind kind) {
   if (left.is_integer() && right.is_integer()) {
-    if (!left.is_certain() || !right.is_certain()) {
+    if (!left.has_range() || !right.has_range()) {
       return unknown_integer();
     }
-    return (left.integer < right.integer) == is_min ? left : right;
+    const auto of_two = [&](Wide l, Wide r) { return is_min ? std::min(l, r) : std::max(l, r); };
+    return integer_between(of_two(left.integer, right.integer),
+                           of_two(left.integer + left.spread, right.integer + right.spread));
   }
   const Value l = rounded(in_reals(left), kind);
   const Value r = rounded(in_reals(right), kind);

@@ -27,8 +27,12 @@ Interpretation all_results(interpretation::Program& program) {
     for (std::size_t i = 0; i < variable.count; ++i) {
       const interpretation::Stored& stored = variable.stored[i];
       const long double initial = variable.initial != nullptr ? variable.initial->number(i) : 0;
-      array.numbers.push_back(stored.is_written ? ExpectedNumber{stored.value, stored.error}
-                                                : ExpectedNumber{initial, 0});
+      // of several integers the middle
+      const long double half =
+          cgen::is_floating(variable.kind) || std::isinf(stored.error) ? 0 : stored.error / 2;
+      array.numbers.push_back(stored.is_written
+                                  ? ExpectedNumber{stored.value + half, stored.error - half}
+                                  : ExpectedNumber{initial, 0});
     }
     result.arrays.emplace(variable.name, std::move(array));
   }

@@ -43,8 +43,9 @@ struct InterpretOptions {
 struct ExpectedNumber {
   long double value = 0;
   /// 0: none. Counts the roundings in the declared types; for sums as many as their length and the
-  /// size of their parts allow in any order. Infinite if the description leaves it open: if signed
-  /// integers overflow, for comparisons that an error decides, for values that were never set.
+  /// size of their parts allow in any order. Of integers that roundings decide, half the distance
+  /// of the least from the largest. Infinite if the description leaves it open: if signed integers
+  /// overflow, for comparisons that an error decides, for values that were never set.
   long double error = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -182,7 +183,10 @@ std::vector<Stored>& Machine::numbers_of(Variable& variable) {
 Value Machine::load(int index, std::int64_t element) {
   Variable& variable = variables[static_cast<std::size_t>(index)];
   if (find_value && variable.stored.empty()) {
-    return find_value(index, element);
+    const std::int64_t written = std::exchange(written_element, -1);
+    const Value value = find_value(index, element);
+    written_element = written;
+    return value;
   }
   const std::vector<Stored>& numbers = numbers_of(variable);
   const auto at =
@@ -197,7 +201,9 @@ Value Machine::load(int index, std::int64_t element) {
   if (cgen::is_floating(variable.kind)) {
     return real_value(stored.value, stored.error);
   }
-  return stored.error == 0 ? integer_value(static_cast<Wide>(stored.value)) : unknown_integer();
+  const auto least = static_cast<Wide>(stored.value);
+  return std::isinf(stored.error) ? unknown_integer()
+                                  : integer_between(least, least + static_cast<Wide>(stored.error));
 }
 
 void Machine::store(int index, std::int64_t element, const Value& value) {
@@ -211,7 +217,9 @@ void Machine::store(int index, std::int64_t element, const Value& value) {
     numbers[at + 1] = {complex.imaginary, complex.error, true};
   } else if (value.is_integer()) {
     numbers[at] = {static_cast<long double>(value.integer),
-                   value.is_certain() ? 0 : std::numeric_limits<long double>::infinity(), true};
+                   value.has_range() ? static_cast<long double>(value.spread)
+                                     : std::numeric_limits<long double>::infinity(),
+                   true};
   } else {
     numbers[at] = {value.real, value.error, true};
   }

@@ -15,7 +15,8 @@
 
 namespace rtcg::loopy::interpretation {
 
-/// A number in memory; integers up to 64 bits are exact.
+/// A number in memory; integers up to 64 bits are exact, or as far above the value as the error
+/// says.
 struct Stored {
   long double value = 0;
   long double error = 0;
@@ -106,6 +107,9 @@ class Machine {
   std::string statement;  ///< that runs, for errors
   /// As Interpretation::first_open.
   std::string first_open;
+  /// While the value of an element is computed whose place is not certain: that element, for reads
+  /// of the same place; otherwise -1.
+  std::int64_t written_element = -1;
   /// If it is set, values of variables are read from here.
   std::function<Value(int variable, std::int64_t element)> find_value{};
 

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/interpret/number.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -65,6 +66,22 @@ Value settled(Wide exact, int known_bits, ScalarKind kind) {
   return value;
 }
 
+/// What a device may have of a type's integers from `least` to `most`.
+Value settled_between(Wide least, Wide most, ScalarKind kind) {
+  const bool is_within =
+      !cgen::is_integral(kind) || (wrapped(least, kind) == least && wrapped(most, kind) == most);
+  return is_within ? integer_between(least, most) : unknown_integer();
+}
+
+Wide last(const Value& value) {
+  return value.integer + value.spread;
+}
+
+/// Whether both are integers of which a device has one of several known ones, or the known one.
+bool have_ranges(const Value& left, const Value& right) {
+  return left.has_range() && right.has_range() && !(left.is_certain() && right.is_certain());
+}
+
 Wide floor_quotient(Wide left, Wide right) {
   const Wide quotient = left / right;
   return quotient * right != left && (left < 0) != (right < 0) ? quotient - 1 : quotient;
@@ -91,7 +108,7 @@ Value complex_value(long double real, long double imaginary, long double error) 
   return result;
 }
 bool is_open(const Value& value) {
-  return value.is_integer() ? !value.is_certain() : std::isinf(value.error);
+  return value.is_integer() ? !value.has_range() : std::isinf(value.error);
 }
 
 Value unknown_integer() {
@@ -99,14 +116,31 @@ Value unknown_integer() {
   result.known_bits = 0;
   return result;
 }
+Value integer_between(Wide least, Wide most) {
+  constexpr Wide widest = Wide{1} << 62;
+  if (least == most) {
+    return integer_value(least);
+  }
+  Value result = unknown_integer();
+  if (least < most && least > -widest && most < widest) {
+    result.integer = least;
+    result.spread = most - least;
+  }
+  return result;
+}
 Value unknown_real() {
   return real_value(0, no_bound);
 }
 
 Value in_reals(const Value& value) {
-  return value.is_integer() ? real_value(static_cast<long double>(value.integer),
-                                         value.is_certain() ? 0 : no_bound)
-                            : value;
+  if (!value.is_integer()) {
+    return value;
+  }
+  if (value.has_range()) {
+    const long double half = static_cast<long double>(value.spread) / 2;
+    return real_value(static_cast<long double>(value.integer) + half, half);
+  }
+  return real_value(static_cast<long double>(value.integer), no_bound);
 }
 Value in_complex(const Value& value) {
   Value result = in_reals(value);
@@ -150,6 +184,9 @@ Value rounded(Value value, ScalarKind kind) {
 }
 
 Value add(const Value& left, const Value& right, ScalarKind kind) {
+  if (have_ranges(left, right)) {
+    return settled_between(left.integer + right.integer, last(left) + last(right), kind);
+  }
   if (left.is_integer() && right.is_integer()) {
     Wide sum = 0;
     const bool is_beyond = __builtin_add_overflow(left.integer, right.integer, &sum);
@@ -165,6 +202,9 @@ Value add(const Value& left, const Value& right, ScalarKind kind) {
 }
 
 Value negate(const Value& value, ScalarKind kind) {
+  if (value.has_range() && !value.is_certain()) {
+    return settled_between(-last(value), -value.integer, kind);
+  }
   if (value.is_integer()) {
     Wide negated = 0;
     const bool is_beyond = __builtin_sub_overflow(Wide{0}, value.integer, &negated);
@@ -177,6 +217,12 @@ Value negate(const Value& value, ScalarKind kind) {
 }
 
 Value multiply(const Value& left, const Value& right, ScalarKind kind) {
+  if (have_ranges(left, right)) {
+    const std::array<Wide, 4> ends = {left.integer * right.integer, left.integer * last(right),
+                                      last(left) * right.integer, last(left) * last(right)};
+    return settled_between(*std::min_element(ends.begin(), ends.end()),
+                           *std::max_element(ends.begin(), ends.end()), kind);
+  }
   if (left.is_integer() && right.is_integer()) {
     Wide product = 0;
     const bool is_beyond = __builtin_mul_overflow(left.integer, right.integer, &product);
@@ -229,6 +275,10 @@ Value divide(const Value& left, const Value& right, ScalarKind kind) {
 
 Value floor_divide(const Value& left, const Value& right, ScalarKind kind) {
   if (left.is_integer() && right.is_integer()) {
+    if (have_ranges(left, right) && right.is_certain() && right.integer > 0) {
+      return settled_between(floor_quotient(left.integer, right.integer),
+                             floor_quotient(last(left), right.integer), kind);
+    }
     if (!left.is_certain() || !right.is_certain() || right.integer == 0) {
       return unknown_integer();
     }
@@ -248,6 +298,13 @@ Value floor_remainder(const Value& left, const Value& right, ScalarKind kind) {
     if (!right.is_certain() || right.integer == 0) {
       return unknown_integer();
     }
+    if (!left.is_certain() && left.has_range() && right.integer > 0) {
+      const Wide quotient = floor_quotient(left.integer, right.integer);
+      return quotient == floor_quotient(last(left), right.integer)
+                 ? integer_between(left.integer - quotient * right.integer,
+                                   last(left) - quotient * right.integer)
+                 : integer_between(0, right.integer - 1);
+    }
     // for a power of two the lower bits decide
     const bool is_power = right.integer > 0 && (right.integer & (right.integer - 1)) == 0;
     const bool is_within = left.known_bits >= Value::all_bits ||
@@ -264,6 +321,9 @@ Value floor_remainder(const Value& left, const Value& right, ScalarKind kind) {
 
 int compare_numbers(const Value& left, const Value& right) {
   if (left.is_integer() && right.is_integer()) {
+    if (have_ranges(left, right)) {
+      return last(left) < right.integer ? -1 : last(right) < left.integer ? 1 : 2;
+    }
     if (!left.is_certain() || !right.is_certain()) {
       return 2;
     }
@@ -293,8 +353,10 @@ Value truth(const Value& value) {
 
 Value either(const Value& one, const Value& other) {
   if (one.is_integer() && other.is_integer()) {
-    const bool is_same = one.integer == other.integer && one.is_certain() && other.is_certain();
-    return is_same ? one : unknown_integer();
+    return one.has_range() && other.has_range()
+               ? integer_between(std::min(one.integer, other.integer),
+                                 std::max(last(one), last(other)))
+               : unknown_integer();
   }
   Value first = in_reals(one);
   const Value second = in_reals(other);
@@ -327,18 +389,21 @@ Value converted(const Value& value, ScalarKind kind) {
   if (cgen::is_floating(kind)) {
     return rounded(in_reals(value), kind);
   }
+  if (value.has_range() && !value.is_certain()) {
+    return settled_between(value.integer, last(value), kind);
+  }
   if (value.is_integer()) {
     Value result = integer_value(wrapped(value.integer, kind));
     result.known_bits = value.known_bits >= bits_of(kind) ? Value::all_bits : value.known_bits;
     return result;
   }
-  const long double cut = std::trunc(value.real);
-  const bool is_open =
-      std::trunc(value.real - value.error) != cut || std::trunc(value.real + value.error) != cut;
+  const long double least = std::trunc(value.real - value.error);
+  const long double most = std::trunc(value.real + value.error);
   // conversions of values beyond the type are undefined in C
-  const bool is_within = std::isfinite(cut) && std::fabs(cut) < 0x1p100L &&
-                         wrapped(static_cast<Wide>(cut), kind) == static_cast<Wide>(cut);
-  return is_open || !is_within ? unknown_integer() : integer_value(static_cast<Wide>(cut));
+  const auto is_within = [](long double cut) { return std::fabs(cut) < 0x1p100L; };
+  return is_within(least) && is_within(most)
+             ? settled_between(static_cast<Wide>(least), static_cast<Wide>(most), kind)
+             : unknown_integer();
 }
 
 }  // namespace rtcg::loopy::interpretation

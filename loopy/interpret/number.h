@@ -15,7 +15,8 @@ __extension__ typedef __int128 Wide;
 /// An integer, a real or a complex number.
 ///
 /// Integers are exact. Where an operation left the range of its type, a device has the lower bits
-/// of the exact result: `known_bits` of them; 0 where nothing is known. Real and complex numbers
+/// of the exact result: `known_bits` of them; 0 where no bits are known. A device may then have any
+/// value, or one from `integer` to `integer + spread`, if that is not 0. Real and complex numbers
 /// are exact to 64 bits; `error` is the largest distance that a device's value may have, which
 /// counts roundings in the declared types once each. It is infinite where nothing is known.
 struct Value {
@@ -25,6 +26,7 @@ struct Value {
   Kind kind = Kind::integer;
   int known_bits = all_bits;
   Wide integer = 0;
+  Wide spread = 0;
   long double real = 0;
   long double imaginary = 0;
   long double error = 0;
@@ -34,6 +36,10 @@ struct Value {
   [[nodiscard]] bool is_certain() const {
     return is_integer() ? known_bits == all_bits : error == 0;
   }
+  /// Whether it is an integer between two that are known, or certain.
+  [[nodiscard]] bool has_range() const {
+    return is_integer() && (known_bits == all_bits || spread != 0);
+  }
 };
 
 [[nodiscard]] Value integer_value(Wide value);
@@ -42,6 +48,8 @@ struct Value {
 /// Whether a device may have any value.
 [[nodiscard]] bool is_open(const Value& value);
 [[nodiscard]] Value unknown_integer();
+/// One of the integers from `least` to `most`; certain if they are equal.
+[[nodiscard]] Value integer_between(Wide least, Wide most);
 [[nodiscard]] Value unknown_real();
 /// As a real or complex number; its error is infinite where not all bits are known.
 [[nodiscard]] Value in_reals(const Value& value);

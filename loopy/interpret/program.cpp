@@ -184,7 +184,7 @@ std::optional<Step> Program::step_of(const Instruction& instruction) {
   }
   Step step;
   step.instruction = &instruction;
-  ExprCompiler compiler(machine_, instruction.within_inames);
+  ExprCompiler compiler(machine_, instruction.within_inames, assignment->targets);
   for (const Expr& predicate : instruction.predicates) {
     step.predicates.push_back(compiler.compile(predicate, cgen::ScalarKind::f64));
   }
@@ -235,26 +235,19 @@ void Program::run(const Step& step) {
     for (std::size_t i = 0; i < step.targets.size(); ++i) {
       const auto& [variable, place] = step.targets[i];
       const std::string& name = machine_.variables[static_cast<std::size_t>(variable)].name;
-      const std::int64_t element = place(machine_);
-      if (element < 0) {
-        machine_.note_open(*step.instruction,
-                           fmt::format("which element of '{}' is written", name));
-        forget(variable);
+      const Elements elements = place(machine_);
+      if (!elements.is_certain()) {
+        write_one_of(step, i, elements.possible);
         continue;
       }
+      const std::int64_t element = elements.first;
       if (!is_on.is_certain()) {
         machine_.note_open(*step.instruction, fmt::format("whether '{}' is written", name));
       }
       if (step.instruction->disjoint_at && is_on.is_certain() && lane == 0) {
         check_is_disjoint(step, i, element);
       }
-      const cgen::ScalarKind kind = machine_.variables[static_cast<std::size_t>(variable)].kind;
-      Value value = converted(values.at(i), kind);
-      if (step.is_in_any_order && !value.is_integer()) {
-        // a sum that is exact in this order is rounded in others
-        value.error += unit_of(kind) *
-                       (magnitude(value) + magnitude(in_reals(machine_.load(variable, element))));
-      }
+      const Value value = stored_value(step, values.at(i), variable, element);
       if (is_open(value)) {
         machine_.note_open(*step.instruction, fmt::format("the value of '{}'", name));
       }
@@ -263,6 +256,36 @@ void Program::run(const Step& step) {
     }
   }
   machine_.lane = 0;
+}
+
+Value Program::stored_value(const Step& step, const Value& computed, int variable,
+                            std::int64_t element) {
+  const cgen::ScalarKind kind = machine_.variables[static_cast<std::size_t>(variable)].kind;
+  Value value = converted(computed, kind);
+  if (step.is_in_any_order && !value.is_integer()) {
+    // a sum that is exact in this order is rounded in others
+    value.error +=
+        unit_of(kind) * (magnitude(value) + magnitude(in_reals(machine_.load(variable, element))));
+  }
+  return value;
+}
+
+/// Each of them may have the new value or keep its own; all elements if none are named.
+void Program::write_one_of(const Step& step, std::size_t target,
+                           const std::vector<std::int64_t>& possible) {
+  const int variable = step.targets[target].first;
+  if (possible.empty()) {
+    machine_.note_open(*step.instruction,
+                       fmt::format("which element of '{}' is written",
+                                   machine_.variables[static_cast<std::size_t>(variable)].name));
+    forget(variable);
+  }
+  for (const std::int64_t element : possible) {
+    machine_.written_element = element;
+    const Value value = stored_value(step, step.values(machine_).at(target), variable, element);
+    machine_.written_element = -1;
+    machine_.store(variable, element, either(value, machine_.load(variable, element)));
+  }
 }
 
 void Program::check_is_disjoint(const Step& step, std::size_t target, std::int64_t element) {

@@ -68,6 +68,11 @@ class Program {
   void run(const std::vector<Part>& parts);
   void run(const Step& step);
   void forget(int variable);
+  /// What a step that computes a value leaves in an element.
+  [[nodiscard]] Value stored_value(const Step& step, const Value& computed, int variable,
+                                   std::int64_t element);
+  void write_one_of(const Step& step, std::size_t target,
+                    const std::vector<std::int64_t>& possible);
   void check_is_disjoint(const Step& step, std::size_t target, std::int64_t element);
   [[nodiscard]] double cost_of(const Expr& expr) const;
   [[nodiscard]] double length_of(const std::string& iname) const;

@@ -300,7 +300,7 @@ class Sampler {
           now_ = time;
           const Value holds = program_.holds(*writer.step);
           const bool is_on = !holds.is_certain() || holds.integer != 0;
-          if (is_on && writer.step->targets[writer.target].second(machine_) == element) {
+          if (is_on && writer.step->targets[writer.target].second(machine_).may_be(element)) {
             last = time;
           }
         }
@@ -323,18 +323,27 @@ class Sampler {
     }
     here_ = &writer;
     now_ = time;
-    if (known == known_.end()) {
+    const bool is_there = writer.step->targets[writer.target].second(machine_).is_certain();
+    std::vector<Value> values;
+    if (!is_there) {
+      machine_.statement = writer.step->instruction->id;
+      machine_.written_element = element;
+      values = writer.step->values(machine_);
+      machine_.written_element = -1;
+    } else if (known == known_.end()) {
       machine_.statement = writer.step->instruction->id;
       known = known_.emplace(key, writer.step->values(machine_)).first;
     }
     const Variable& target = machine_.variables[static_cast<std::size_t>(variable)];
-    const Value value = converted(known->second.at(writer.target), target.kind);
+    const Value value =
+        converted((is_there ? known->second : values).at(writer.target), target.kind);
     if (is_open(value)) {
       machine_.note_open(*writer.step->instruction, fmt::format("the value of '{}'", target.name));
     }
     const Value holds = program_.holds(*writer.step);
-    return holds.is_certain() ? value
-                              : either(value, value_before(variable, element, time, &writer));
+    return holds.is_certain() && is_there
+               ? value
+               : either(value, value_before(variable, element, time, &writer));
   }
 
   Program& program_;

@@ -173,11 +173,29 @@ struct OpenKernel {
   const char* reason;  ///< in the message
 };
 
+// Pairs at distances that roundings may put into one bin or the next.
+TEST(CompareWithReference, OpensOnlyWhatRoundingsMayReach) {
+  const char* const bins = "<i32> bin = cast(i32, 1e5*abs(x[i] - x[j]))\n";
+  const auto kernel_of = [&](const std::string& update) {
+    return make_kernel("{[i, j]: 0 <= i, j < n}", bins + update,
+                       {.arguments = "x: f32[n]; h: i32[64]; n: i32"});
+  };
+  const Kernel kernel = kernel_of("h[bin % 64] += 1 {atomic}");
+  const ComparisonReport report =
+      compare_with_reference(kernel, kernel, {{"n", 40}}, runtime::Device::host());
+  EXPECT_EQ(report.compared, 64U);
+  EXPECT_EQ(report.undecided, 0U);
+  check_is_equal(report);
+  EXPECT_FALSE(compare_with_reference(kernel_of("h[(bin + 1) % 64] += 1 {atomic}"), kernel,
+                                      {{"n", 40}}, runtime::Device::host())
+                   .is_equal);
+}
+
 TEST(CompareWithReference, StatesThatNothingWasDecided) {
   const OpenKernel kernels[] = {
       {"{[i, j]: 0 <= i, j < n}",
-       "<i32> bin = cast(i32, 1e5*abs(x[i] - x[j]))\nh[bin % 4] += 1 {atomic}",
-       "x: f32[n]; h: i32[4]; n: i32", 40, "the value of 'bin' in statement 'set_bin' at i ="},
+       "<i32> bin = cast(i32, 1e8*abs(x[i] - x[j]))\nh[bin % 4] += 1 {atomic}",
+       "x: f32[n]; h: i32[4]; n: i32", 40, "first which element of 'h' is written in statement"},
       {"{[i]: 0 <= i < n}", "o[i] = cast(i32, 1e30*(i + 1))", "o: i32[n]; n: i32", 20,
        "all 20 results open, first the value of 'o' in statement 'set_o' at i = 0"},
       {"{[i]: 0 <= i < n}", "o[0 if sin(x[i])**2 >= 1 - cos(x[i])**2 else 1] = 1",

@@ -283,6 +283,37 @@ TEST(Interpret, AllowsForOtherOrdersOfRules) {
   EXPECT_FALSE(mismatch_of(0, 1 + 0x1p-23F).is_equal());  // a choice rounds nothing
 }
 
+// A rounding may put 0.1*30 into bin 2 or 3.
+TEST(Interpret, OpensOnlyElementsThatRoundingsMayReach) {
+  const Kernel kernel =
+      make_kernel("{[i]: 0 <= i < 3}",
+                  "<i32> bin = cast(i32, x[i]*y[i])\n"
+                  "h[bin] += 1 {atomic}\n"
+                  "b[i] = a[min(bin, 9)] {dep=*}",
+                  {.arguments = "x, y: f32[3]; a: f32[10]; h: i32[8]; b: f32[3]"});
+  InterpretArguments arguments;
+  arguments.arrays["x"] = array_of(std::vector<float>{5.5F, 0.1F, 7});
+  arguments.arrays["y"] = array_of(std::vector<float>{1, 30, 1});
+  arguments.arrays["a"] = array_of(std::vector<float>{0, 1, 4, 9, 16, 25, 36, 49, 64, 81});
+  const auto check = [](const ExpectedArray& h, const ExpectedArray& b) {
+    const std::vector<long double> counts = {0, 0, 0.5L, 0.5L, 0, 1, 0, 1};
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      EXPECT_EQ(h.numbers.at(i).value, counts[i]) << i;
+      EXPECT_EQ(h.numbers.at(i).error, i == 2 || i == 3 ? 0.5L : 0) << i;
+    }
+    EXPECT_EQ(b.numbers.at(0).error, 0);
+    EXPECT_GE(b.numbers.at(1).error, 5);  // 4 or 9
+    EXPECT_LT(b.numbers.at(1).error, 5.1);
+    EXPECT_EQ(b.numbers.at(2).value, 49);
+  };
+  const Interpretation whole = interpret(kernel, arguments);
+  check(whole.arrays.at("h"), whole.arrays.at("b"));
+  EXPECT_EQ(whole.first_open, "");
+  const Interpretation some =
+      interpret(kernel, arguments, {.places = {{"h", {0, 1, 2, 3, 4, 5, 6, 7}}, {"b", {0, 1, 2}}}});
+  check(some.arrays.at("h"), some.arrays.at("b"));
+}
+
 TEST(Interpret, RefusesWhatHasNoValue) {
   const Kernel kernel =
       make_kernel("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", {.default_type = rtcg::cgen::f32});
