@@ -34,6 +34,7 @@
 #include "rtcg/loopy/transform/fold_constants.h"
 #include "rtcg/loopy/transform/fuse_kernels.h"
 #include "rtcg/loopy/transform/fuse_reductions.h"
+#include "rtcg/loopy/transform/hoist_factors.h"
 #include "rtcg/loopy/transform/hardware_axes.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"

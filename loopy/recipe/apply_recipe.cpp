@@ -27,6 +27,7 @@
 #include "rtcg/loopy/transform/fold_constants.h"
 #include "rtcg/loopy/transform/fuse_kernels.h"
 #include "rtcg/loopy/transform/fuse_reductions.h"
+#include "rtcg/loopy/transform/hoist_factors.h"
 #include "rtcg/loopy/transform/hardware_axes.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
@@ -476,6 +477,7 @@ Table statement_rows() {
       {"expand_subst", row(expand_subst, text_or_empty, text_option("within"))},
       {"extract_subst", row(extract_subst, text, text, list, text_option("within"))},
       {"fold_constants", row(fold_constants)},
+      {"hoist_factors", row(hoist_factors)},
       {"reduction_arg_to_subst_rule", row(reduction_arg_to_subst_rule, list, text_option("rule"))},
       {"remove_instructions", row(remove_instructions, text)},
       {"remove_predicates", row(remove_predicates, text_or_empty)},

@@ -589,8 +589,8 @@ detail::SourcePtr apart_slicings(const Kernel& kernel, SlicingConstraints constr
     return nullptr;
   }
   // statements that are apart may leave others alone in domains that could not be joined before
-  const std::vector<RecipeStep> joining = detail::joining_steps(apart->kernel);
-  apart->kernel = apply_recipe(std::move(apart->kernel), joining);
+  const std::vector<RecipeStep> preparing = detail::preparing_steps(apart->kernel);
+  apart->kernel = apply_recipe(std::move(apart->kernel), preparing);
   for (const auto& [copy, iname] : apart->copies) {
     if (const auto hint = constraints.inames.find(iname); hint != constraints.inames.end()) {
       constraints.inames[copy] = hint->second;
@@ -635,7 +635,7 @@ bool have_iterations(const Kernel& kernel, const IntegerValues& parameters) {
 }  // namespace
 
 SlicingStream::SlicingStream(const Kernel& described, const SlicingConstraints& constraints) {
-  const Kernel kernel = apply_recipe(described, joining_steps(described));
+  const Kernel kernel = apply_recipe(described, preparing_steps(described));
   check_hints(kernel, constraints);
   rank(kernel, constraints);
   // a warp takes as long with fewer threads, which small kernels have

@@ -13,6 +13,7 @@
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/hoist_factors.h"
 #include "rtcg/loopy/transform/join_domains.h"
 
 namespace rtcg::loopy {
@@ -227,16 +228,19 @@ void add_early_sharing(const Kernel& expanded, const Slicing& slicing, const Nam
 
 }  // namespace
 
-std::vector<RecipeStep> detail::joining_steps(const Kernel& kernel) {
+std::vector<RecipeStep> detail::preparing_steps(const Kernel& kernel) {
   std::vector<RecipeStep> steps;
   for (const std::string& each : joinable_inames(kernel)) {
     steps.push_back({"join_domains", {each}, {}});
+  }
+  if (has_constant_factors(kernel)) {
+    steps.push_back({"hoist_factors", {}, {}});
   }
   return steps;
 }
 
 std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) {
-  if (std::vector<RecipeStep> steps = detail::joining_steps(kernel); !steps.empty()) {
+  if (std::vector<RecipeStep> steps = detail::preparing_steps(kernel); !steps.empty()) {
     return followed_by(kernel, std::move(steps), slicing);
   }
   if (slicing.is_apart) {

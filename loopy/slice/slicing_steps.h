@@ -14,8 +14,9 @@
 
 namespace rtcg::loopy::detail {
 
-/// What joins the domains of loops that end where others say, before any slicing.
-[[nodiscard]] std::vector<RecipeStep> joining_steps(const Kernel& kernel);
+/// What joins the domains of loops that end where others say, and takes constant factors out of
+/// sums, before any slicing.
+[[nodiscard]] std::vector<RecipeStep> preparing_steps(const Kernel& kernel);
 /// What a cut calls its loops, from the outermost on: `i_0`, `i_1`.
 [[nodiscard]] std::string part_name(const std::string& iname, std::size_t number);
 /// A slicing and the steps before it.
