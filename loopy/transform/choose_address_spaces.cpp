@@ -1,6 +1,7 @@
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,25 @@ NameSet names_in_indices(const Expr& target) {
   return names;
 }
 
+/// Of an array of a thread or a block: 512 KiB of doubles, which is all that a thread has in CUDA.
+constexpr std::int64_t most_elements = 65536;
+
+/// Whether threads or blocks can have an array: its length is known, and no larger.
+bool fits_thread_or_block(const Temporary& temporary) {
+  std::int64_t elements = 1;
+  for (const Expr& each : temporary.shape) {
+    const std::optional<Affine> length = to_affine(each);
+    if (!length || !length->is_constant() || length->constant() > most_elements) {
+      return false;
+    }
+    elements *= std::max<std::int64_t>(length->constant(), 1);
+    if (elements > most_elements) {
+      return false;
+    }
+  }
+  return true;
+}
+
 AddressSpace chosen_space(const Kernel& kernel, const Temporary& temporary) {
   const auto is_of_block = [](const auto& tagged) { return tagged.second.kind == AxisKind::block; };
   // l.auto becomes an axis where there is one
@@ -25,9 +45,12 @@ AddressSpace chosen_space(const Kernel& kernel, const Temporary& temporary) {
     return tag.kind == AxisKind::block || (has_block && tag.kind == AxisKind::block_auto);
   };
   bool is_local = false;
+  bool is_assigned = false;
+  bool has_one_writer = true;  // each element, whichever loops become axes
   for (const Instruction& instruction : kernel.instructions) {
     const Assignment* assignment = get_if<Assignment>(instruction);
     if (assignment == nullptr) {
+      has_one_writer = has_one_writer && written_variables(instruction).count(temporary.name) == 0;
       continue;
     }
     for (const Expr& target : assignment->targets) {
@@ -51,7 +74,15 @@ AddressSpace chosen_space(const Kernel& kernel, const Temporary& temporary) {
                         temporary.name));
       }
       is_local = is_local || !in_index.empty();
+      is_assigned = true;
+      has_one_writer =
+          has_one_writer &&
+          std::all_of(instruction.within_inames.begin(), instruction.within_inames.end(),
+                      [&](const auto& iname) { return indexed.count(iname) != 0; });
     }
+  }
+  if (is_assigned && has_one_writer && !fits_thread_or_block(temporary)) {
+    return AddressSpace::global;
   }
   return is_local ? AddressSpace::local : AddressSpace::private_;
 }

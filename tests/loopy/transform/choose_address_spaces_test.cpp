@@ -5,6 +5,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -44,6 +45,28 @@ TEST(ChooseAddressSpaces, SharesWhatIsOnAnAxisByItself) {
   };
   EXPECT_EQ(space("tag_inames(i:l.1, j:l.auto)"), AddressSpace::local);
   EXPECT_EQ(space("tag_inames(i:g.0, j:l.auto)"), AddressSpace::private_);
+}
+
+// A thread or a block would need an array of constant length.
+TEST(ChooseAddressSpaces, PutsLongArraysInGlobalMemory) {
+  const auto space = [](const char* statements) {
+    return space_of(choose_address_spaces(kernel_with_temporaries(
+                        "{[i]: 0 <= i < n} {[j]: 0 <= j < n}", statements, "",
+                        {.arguments = "a: f64[n]; b: f64[n]; c: f64[n, n]"})),
+                    "t");
+  };
+  EXPECT_EQ(space("<> t[i] = a[i]\nb[j] = t[j]"), AddressSpace::global);
+  const auto space_of_length = [&](const char* length) {
+    return space_of(choose_address_spaces(fix_parameters(
+                        kernel_with_temporaries("{[i]: 0 <= i < n} {[j]: 0 <= j < n}",
+                                                "<> t[i] = a[i]\nb[j] = t[j]"),
+                        {{"n", std::stoll(length)}})),
+                    "t");
+  };
+  EXPECT_EQ(space_of_length("65536"), AddressSpace::private_);
+  EXPECT_EQ(space_of_length("65537"), AddressSpace::global);
+  // each iteration of i has its own
+  EXPECT_EQ(space("for i\n  <> t[j] = c[i, j]\n  b[i] = t[i]\nend"), AddressSpace::private_);
 }
 
 TEST(ChooseAddressSpaces, KeepsWhatIsStated) {
