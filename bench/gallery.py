@@ -286,6 +286,19 @@ def integral_image(n):
     return lambda: x.cumsum(1).cumsum(0)
 
 
+def harris_corners(n):
+    image = rand(1, 1, n["n"], n["n"])
+    across = torch.tensor([[1.0, 0, -1], [2, 0, -2], [1, 0, -1]], device="cuda").view(1, 1, 3, 3) / 12
+    down, ones = across.transpose(2, 3).contiguous(), torch.ones(1, 1, 3, 3, device="cuda")
+
+    def run():
+        x, y = F.conv2d(image, across), F.conv2d(image, down)
+        xx, xy, yy = F.conv2d(x * x, ones), F.conv2d(x * y, ones), F.conv2d(y * y, ones)
+        return xx * yy - xy * xy - 0.04 * (xx + yy) ** 2
+
+    return run
+
+
 PEERS = {
     "softmax": of_rows(lambda x: torch.softmax(x, 1)),
     "log_softmax": of_rows(lambda x: torch.log_softmax(x, 1)),
@@ -341,12 +354,13 @@ PEERS = {
     "projections": projections,
     "trilinear": trilinear,
     "integral_image": integral_image,
+    "harris_corners": harris_corners,
 }
 # compared with a copy of the bytes that they have to move
 COPIES = ["star_25", "points_27", "acoustic_wave", "advection", "lattice_boltzmann", "median_3x3",
           "stiffness_3d", "mass_3d", "gradient_3d", "black_scholes", "bias_relu_residual",
           "n_body", "rbf_product", "segmented_sums", "sparse_product", "running_sums", "bilateral",
-          "neighbour_forces"]
+          "neighbour_forces", "diffusion_steps"]
 
 
 def microseconds(run, at_least_ms=60):

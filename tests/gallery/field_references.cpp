@@ -51,8 +51,8 @@ void bilateral(Numbers& x) {
       const double value = image(at[0] + shift[0], at[1] + shift[1]);
       const double far = std::pow(static_cast<double>(shift[0] - 3), 2) +
                          std::pow(static_cast<double>(shift[1] - 3), 2);
-      const double weight =
-          std::exp(-x.real("near") * far) * std::exp(-x.real("alike") * std::pow(value - centre, 2));
+      const double weight = std::exp(-x.real("near") * far) *
+                            std::exp(-x.real("alike") * std::pow(value - centre, 2));
       sum += weight * value;
       weights += weight;
     });
@@ -68,9 +68,8 @@ void group_norm(Numbers& x) {
     const auto group = std::vector{channels, points};
     double mean = 0;
     double variance = 0;
-    for_each_point(group, [&](const auto& in) {
-      mean += x["x"](at[0], at[1], in[0], in[1]) / count;
-    });
+    for_each_point(group,
+                   [&](const auto& in) { mean += x["x"](at[0], at[1], in[0], in[1]) / count; });
     for_each_point(group, [&](const auto& in) {
       variance += std::pow(x["x"](at[0], at[1], in[0], in[1]) - mean, 2) / count;
     });
@@ -116,8 +115,8 @@ void smith_waterman(Numbers& x) {
       const Int i = at[0];
       const Int j = at[1];
       const double match = x["a"](i, b) == x["c"](j, b) ? 2 : -1;
-      table(i + 1, j + 1) = std::max({0.0, table(i, j) + match, table(i, j + 1) - 1,
-                                      table(i + 1, j) - 1});
+      table(i + 1, j + 1) =
+          std::max({0.0, table(i, j) + match, table(i, j + 1) - 1, table(i + 1, j) - 1});
       best = std::max(best, table(i + 1, j + 1));
     });
     x["best"](b) = best;
@@ -229,6 +228,53 @@ void integral_image(Numbers& x) {
   });
 }
 
+double gradient(Grid& image, Int i, Int j, bool is_across) {
+  double sum = 0;
+  for (Int p = 0; p < 3; ++p) {
+    const double weight = p == 1 ? 2 : 1;
+    sum += weight * (is_across ? image(i + p, j) - image(i + p, j + 2)
+                               : image(i, j + p) - image(i + 2, j + p));
+  }
+  return sum / 12;
+}
+
+void harris_corners(Numbers& x) {
+  for_each_point(x["out"].lengths, [&](const auto& at) {
+    double xx = 0;
+    double xy = 0;
+    double yy = 0;
+    for_each_point({3, 3}, [&](const auto& near) {
+      const double gx = gradient(x["image"], at[0] + near[0], at[1] + near[1], true);
+      const double gy = gradient(x["image"], at[0] + near[0], at[1] + near[1], false);
+      xx += gx * gx;
+      xy += gx * gy;
+      yy += gy * gy;
+    });
+    x["out"].at(at) = xx * yy - xy * xy - 0.04 * (xx + yy) * (xx + yy);
+  });
+}
+
+/// Whole arrays step by step; what depends on the rim is not compared.
+void diffusion_steps(Numbers& x) {
+  const Int n = x.size("n");
+  Grid now = x["u"];
+  for (Int step = 1; step <= 3; ++step) {
+    Grid next = now;
+    for (Int i = step; i < n - step; ++i) {
+      for (Int j = step; j < n - step; ++j) {
+        next(i, j) += x.real("rate") * (now(i - 1, j) + now(i + 1, j) + now(i, j - 1) +
+                                        now(i, j + 1) - 4 * now(i, j));
+      }
+    }
+    now = next;
+  }
+  for (Int i = 3; i < n - 3; ++i) {
+    for (Int j = 3; j < n - 3; ++j) {
+      x["out"](i, j) = now(i, j);
+    }
+  }
+}
+
 }  // namespace
 
 Entries field_entries() {
@@ -243,6 +289,8 @@ Entries field_entries() {
       {"neighbour_forces", {neighbour_forces, prepare_neighbour_forces, 1e-3}},
       {"trilinear", {trilinear, prepare_trilinear}},
       {"integral_image", {integral_image}},
+      {"harris_corners", {harris_corners}},
+      {"diffusion_steps", {diffusion_steps}},
   };
 }
 
