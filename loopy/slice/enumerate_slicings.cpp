@@ -16,6 +16,7 @@
 #include "rtcg/loopy/slice/apart_nests.h"
 #include "rtcg/loopy/slice/choice_places.h"
 #include "rtcg/loopy/slice/hinted_source.h"
+#include "rtcg/loopy/slice/inlined_kernel.h"
 #include "rtcg/loopy/slice/loop_cuts.h"
 #include "rtcg/loopy/slice/rank_tiles.h"
 #include "rtcg/loopy/slice/seed_shapes.h"
@@ -602,8 +603,13 @@ detail::SourcePtr apart_slicings(const Kernel& kernel, SlicingConstraints constr
   return detail::with_words({.is_apart = true}, detail::merged(std::move(chain), stored.get()));
 }
 
-/// Those that change no statement first.
+/// Those that change no statement first. What nests hand on is in global memory.
 detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& constraints) {
+  if (Slicing words{.global_values = detail::handed_on(kernel)}; !words.global_values.empty()) {
+    Kernel handing = apply(kernel, words);
+    handing.recipe = kernel.recipe;
+    return detail::with_words(std::move(words), as_described(handing, constraints));
+  }
   if (detail::SourcePtr chain = detail::chain_slicings(kernel, constraints)) {
     return chain;
   }
@@ -611,6 +617,27 @@ detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& c
       std::async(std::launch::async, [&] { return detail::fused_slicings(kernel, constraints); });
   detail::SourcePtr nest = detail::nest_slicings(kernel, constraints, {});
   return detail::merged(std::move(nest), fused.get());
+}
+
+/// Those that compute temporaries where they are used, in place of handing them on.
+detail::SourcePtr inlined_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  detail::SourcePtr result;
+  for (detail::InlinedKernel& each : detail::find_inlined_kernels(kernel, constraints.parameters)) {
+    try {
+      detail::SourcePtr slicings = each.is_long ? detail::value_slicings(each.kernel, constraints)
+                                                : as_described(each.kernel, constraints);
+      result = detail::merged(std::move(result),
+                              detail::with_words(std::move(each.words), std::move(slicings)));
+    } catch (const InvalidInput& error) {
+      if (error.code() == "loopy.slicings.unknown_hint") {
+        result = detail::merged(std::move(result),
+                                detail::left_out_family("inlined temporaries", error.message()));
+      } else if (error.code() != "loopy.slicings.nothing_to_slice") {
+        throw;
+      }
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -651,7 +678,8 @@ void SlicingStream::rank(const Kernel& kernel, const SlicingConstraints& constra
   std::future<SourcePtr> rewritten = std::async(std::launch::async, [&] {
     SourcePtr stored = stored_slicings(kernel, constraints);
     const bool has_any = stored != nullptr && stored->count() != 0;
-    return merged(std::move(stored), apart_slicings(kernel, constraints, has_any));
+    return merged(merged(std::move(stored), apart_slicings(kernel, constraints, has_any)),
+                  inlined_slicings(kernel, constraints));
   });
   try {
     source_ = as_described(kernel, constraints);

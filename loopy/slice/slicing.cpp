@@ -337,6 +337,9 @@ std::string to_string(const LayoutPlan& plan) {
 
 std::string to_string(const Slicing& slicing) {
   std::string text = slicing.is_apart ? "apart" : "";
+  for (const std::string& each : slicing.inlines) {
+    text += (text.empty() ? "inline " : "; inline ") + each;
+  }
   for (const StorePlan& each : slicing.stores) {
     text += (text.empty() ? "" : "; ") + to_string(each);
   }
@@ -438,6 +441,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.is_apart = true;
     } else if (words.front() == "store") {
       slicing.stores.push_back(parse_store(text, words));
+    } else if (words.front() == "inline" && words.size() == 2) {
+      slicing.inlines.push_back(words[1]);
     } else if (words.front() == "fuse") {
       slicing.fusions.push_back(parse_fusion(text, words));
     } else if (words.front() == "fetch") {

@@ -169,6 +169,7 @@ struct StorePlan {
 ///     apart; j: g.0 l.0*128; i: g.1 for*64; i_q: g.0; j_q: for l.0*128; launch before i_q
 ///     i: g.0 l.0*256 vec*4; walk 1056
 ///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
+///     inline t; q: g.0 l.0*32; p: g.1 l.1*8; place t_subst shared
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
   /// Statements that share inames with earlier ones, but need not, have inames of their own: `j_c`
@@ -177,6 +178,10 @@ struct Slicing {
   /// Values in arrays of their own, one after the other. The other words are about the kernel after
   /// this, but for global_values and is_apart.
   std::vector<StorePlan> stores{};
+  /// Temporaries whose values are computed where they are used, by a rule `t_subst` in place of
+  /// `t`, see assignment_to_subst(). After is_apart, before the other words, which are about the
+  /// kernel after this.
+  std::vector<std::string> inlines{};
   /// Before all else but stores, which names the new inames.
   std::vector<InameFusion> fusions{};
   std::vector<InameSlicing> inames{};
@@ -240,10 +245,11 @@ struct Slicing {
 [[nodiscard]] Slicing parse_slicing(std::string_view text);
 
 /// The transformations that a slicing stands for. The loops of iname i are called i_0, i_1, ...
-/// from the outermost on; where the kernel has such a name, the recipe renames i first. A fetch that does not name what it sweeps sweeps all loops within a
-/// block, or within a thread if it fills registers. Rules that read a fetched array are expanded,
-/// but those whose body is one element by indices that are not affine: the tile of such a view has
-/// the axes of its arguments. Where fusions make the indices of a fetched array so, it gets one.
+/// from the outermost on; where the kernel has such a name, the recipe renames i first. A fetch
+/// that does not name what it sweeps sweeps all loops within a block, or within a thread if it
+/// fills registers. Rules that read a fetched array are expanded, but those whose body is one
+/// element by indices that are not affine: the tile of such a view has the axes of its arguments.
+/// Where fusions make the indices of a fetched array so, it gets one.
 ///
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
 ///                       loopy.recipe_of.unknown_group, loopy.recipe_of.unknown_sweep,

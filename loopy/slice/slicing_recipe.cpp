@@ -99,6 +99,31 @@ std::vector<RecipeStep> store_steps(const Kernel& expanded, const Slicing& slici
   return steps;
 }
 
+/// What computes temporaries where they are used, without the loops that only they had.
+std::vector<RecipeStep> inline_steps(const Kernel& kernel, const Slicing& slicing) {
+  std::vector<RecipeStep> steps;
+  const auto has_sums = [&](const Instruction& each) {
+    const NameSet written = written_variables(each);
+    return !reduction_inames(each).empty() &&
+           std::any_of(slicing.inlines.begin(), slicing.inlines.end(),
+                       [&](const std::string& name) { return written.count(name) != 0; });
+  };
+  if (std::any_of(kernel.instructions.begin(), kernel.instructions.end(), has_sums)) {
+    // sums of several temporaries meet in one statement
+    steps.push_back({"make_reduction_inames_unique", {}, {}});
+  }
+  for (const std::string& each : slicing.inlines) {
+    if (find_temporary(kernel, each) == nullptr) {
+      throw InvalidInput(
+          "loopy.recipe_of.unknown_temporary",
+          fmt::format("'inline {0}': kernel '{1}' has no temporary '{0}'", each, kernel.name));
+    }
+    steps.push_back({"assignment_to_subst", {each}, {}});
+  }
+  steps.push_back({"remove_unused_inames", {}, {}});
+  return steps;
+}
+
 /// The steps, and those of a slicing of the kernel after them.
 std::vector<RecipeStep> followed_by(const Kernel& kernel, std::vector<RecipeStep> steps,
                                     const Slicing& slicing) {
@@ -254,6 +279,11 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     Slicing others = slicing;
     others.is_apart = false;
     return followed_by(kernel, std::move(apart->steps), others);
+  }
+  if (!slicing.inlines.empty()) {
+    Slicing others = slicing;
+    others.inlines.clear();
+    return followed_by(kernel, inline_steps(kernel, slicing), others);
   }
   if (!slicing.stores.empty()) {
     std::vector<RecipeStep> steps = store_steps(expand_subst(kernel), slicing);

@@ -29,6 +29,7 @@ constexpr double registers_of_value_thread = 32;  // apart from its results
 constexpr double clocks_of_value_barrier = 40;
 constexpr double clocks_of_value_block = 1000;  // its start, first loads and results
 constexpr double warps_at_work = 24;            // that keep a multiprocessor busy
+constexpr double elements_of_sector = 8;        // of 4 bytes
 
 struct ValueChoice {
   /// Of each loop of the results, the fastest varying first: threads, and items of each.
@@ -76,6 +77,16 @@ struct ValueProblem {
 /// Whether a rule computes a sum, itself or by others.
 bool has_sum(const Kernel& kernel, const std::string& rule) {
   return !reduction_inames(expand_rules(kernel, find_rule(kernel, rule)->body)).empty();
+}
+
+/// Whether a rule reads more than one element, itself or by others.
+bool reads_several(const Kernel& kernel, const std::string& rule) {
+  std::size_t reads = 0;
+  walk(expand_rules(kernel, find_rule(kernel, rule)->body), [&](const Expr& part) {
+    reads += is<Access>(part) ? 1 : 0;
+    return reads < 2;
+  });
+  return reads > 1;
 }
 
 class ValueReader {
@@ -130,16 +141,20 @@ class ValueReader {
         [&](const Instruction& each) { return each.within_inames.size() == results.size(); });
   }
 
-  /// Rules with sums that several places use, or each step of another sum.
+  /// Rules with sums, or that read several elements, of which several places use different values,
+  /// or each step of another sum.
   [[nodiscard]] std::vector<std::string> read_candidates() const {
     std::vector<std::string> result;
     for (const SubstitutionRule& rule : kernel_.rules) {
-      if (rule.parameters.empty() || !has_sum(kernel_, rule.name)) {
+      if (rule.parameters.empty() ||
+          !(has_sum(kernel_, rule.name) || reads_several(kernel_, rule.name))) {
         continue;
       }
       const std::vector<RuleUse> uses = uses_of(kernel_, rule.name);
       NameSet mentioned;
+      bool are_different = false;
       for (const RuleUse& use : uses) {
+        are_different = are_different || use.arguments != uses.front().arguments;
         for (const Expr& argument : use.arguments) {
           mentioned.merge(free_names(argument));
         }
@@ -152,7 +167,7 @@ class ValueReader {
                                   return statement.within_inames.count(each) != 0;
                                 });
           });
-      if (uses.size() > 1 || is_in_sum) {
+      if (are_different || is_in_sum) {
         result.push_back(rule.name);
       }
     }
@@ -192,7 +207,9 @@ class ValueReader {
         places.push_back(*place);
       }
       const bool are_alike = std::all_of(places.begin(), places.end(), [&](const Affine& each) {
-        return (each - places.front()).is_constant();
+        const std::vector<Affine::Term> terms = (each - places.front()).terms();
+        return std::all_of(terms.begin(), terms.end(),
+                           [&](const Affine::Term& term) { return loop_of(term.name) == nowhere; });
       });
       if (!(are_alike ? read_tile(places, axes[axis]) : read_whole(places, axes[axis]))) {
         return false;
@@ -201,23 +218,33 @@ class ValueReader {
     return true;
   }
   bool read_tile(const std::vector<Affine>& places, ValueAxis& axis) {
-    std::int64_t first = places.front().constant();
-    std::int64_t last = first;
-    for (const Affine& each : places) {
-      first = std::min(first, each.constant());
-      last = std::max(last, each.constant());
-    }
-    axis.others = 1 + last - first;
     for (const Affine::Term& term : places.front().terms()) {
-      const std::size_t loop = loop_of(term.name);
-      if (loop != nowhere) {
+      if (const std::size_t loop = loop_of(term.name); loop != nowhere) {
         axis.coefficients[loop] = std::abs(term.coefficient);
-      } else if (const auto length = whole_length(term.name)) {
-        axis.others += std::abs(term.coefficient) * (*length - 1);
-      } else {
-        return false;
       }
     }
+    std::optional<std::pair<std::int64_t, std::int64_t>> all;
+    for (const Affine& each : places) {
+      std::int64_t first = each.constant();
+      std::int64_t last = first;
+      for (const Affine::Term& term : each.terms()) {
+        if (loop_of(term.name) != nowhere) {
+          continue;
+        }
+        const auto length = whole_length(term.name);
+        if (!length) {
+          return false;
+        }
+        const std::int64_t begin = sliced_loop(expanded_, parameters_, term.name).begin;
+        const std::int64_t ends[] = {term.coefficient * begin,
+                                     term.coefficient * (begin + *length - 1)};
+        first += std::min(ends[0], ends[1]);
+        last += std::max(ends[0], ends[1]);
+      }
+      all = all ? std::pair(std::min(all->first, first), std::max(all->second, last))
+                : std::pair(first, last);
+    }
+    axis.others = 1 + all->second - all->first;
     return true;
   }
   bool read_whole(const std::vector<Affine>& places, ValueAxis& axis) {
@@ -408,6 +435,12 @@ class ValueCost {
     }
     // neighbours in the arrays are in neighbouring threads, or in one
     work.loads *= choice.items[0] == 1 ? 1 : choice.threads[0] > 1 ? 1.5 : 3;
+    // of each sector a block uses what its tile has of the fastest loop
+    const double part_of_sector =
+        problem_.loops[0].is_whole
+            ? 1
+            : std::min(1.0, static_cast<double>(value_tile(choice, 0)) / elements_of_sector);
+    work.loads /= part_of_sector;
     const double warps = std::ceil(threads / machine_.warp_lanes);
     const double blocks = static_cast<double>(blocks_of(problem_, choice));
     const double multiprocessors = machine_.multiprocessors;
@@ -428,7 +461,8 @@ class ValueCost {
         std::max(std::ceil(blocks / multiprocessors) * issue * warps / busy, rounds * alone);
     const double core_seconds = clocks / machine_.clock_hz;
     const double memory_seconds =
-        problem_.compulsory_bytes / machine_.memory_bytes_per_second / std::max(0.1, busy);
+        problem_.compulsory_bytes /
+        (machine_.memory_bytes_per_second * std::max(0.1, busy) * part_of_sector);
     return std::max(core_seconds, memory_seconds) + 0.3 * std::min(core_seconds, memory_seconds) +
            gpu::launch_seconds;
   }

@@ -16,6 +16,7 @@ class WordedSource final : public SlicingSource {
     Slicing& slicing = result.slicing;
     slicing.is_apart = slicing.is_apart || words_.is_apart;
     slicing.stores.insert(slicing.stores.begin(), words_.stores.begin(), words_.stores.end());
+    slicing.inlines.insert(slicing.inlines.begin(), words_.inlines.begin(), words_.inlines.end());
     slicing.global_values.insert(slicing.global_values.begin(), words_.global_values.begin(),
                                  words_.global_values.end());
     result.words = to_string(slicing);
@@ -41,6 +42,12 @@ class WordedSource final : public SlicingSource {
         return std::nullopt;
       }
       rest.stores.clear();
+    }
+    if (!words_.inlines.empty()) {
+      if (rest.inlines != words_.inlines) {
+        return std::nullopt;
+      }
+      rest.inlines.clear();
     }
     for (const std::string& each : words_.global_values) {
       std::erase(rest.global_values, each);

@@ -105,6 +105,10 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
   Slicing slicing;
   const Slicing any = stream.at(0).slicing;
   slicing.launches = any.launches;
+  if (any.stores.empty()) {
+    slicing.inlines = any.inlines;
+    slicing.global_values = any.global_values;
+  }
   // an iname of one nest shares no axis with another one: its loops are those up to the next that
   // begins again with an axis that is taken
   std::vector<std::pair<std::int64_t, std::size_t>> lengths;

@@ -168,7 +168,8 @@ void Wisdom::add(const Kernel& kernel, const runtime::Device& device,
   // an order of axes, names of rules, of stored values and of loops that nests get are those of the
   // kernel as it is written
   const bool is_canonical = slicing.layouts.empty() && slicing.shared_values.empty() &&
-                            slicing.stores.empty() && !slicing.is_apart;
+                            slicing.stores.empty() && slicing.inlines.empty() &&
+                            !slicing.is_apart;
   const CanonicalForm form = is_canonical ? canonical_form(kernel) : CanonicalForm();
   if (!form.key.empty()) {
     entry.kernel = form.key;
