@@ -252,10 +252,11 @@ std::vector<Variable> variables_of(const Kernel& ready) {
   };
   std::vector<Variable> variables;
   for (const loopy::Argument& each : ready.arguments) {
-    const bool is_constant = each.address_space == loopy::AddressSpace::constant;
-    variables.push_back(make_variable(
-        each.name, each.type, each.shape,
-        !each.is_array ? "argument" : (is_constant ? "constant" : "global"), use_of(each.name)));
+    const std::string place = !each.is_array                                        ? "argument"
+                              : each.address_space == loopy::AddressSpace::constant ? "constant"
+                              : each.address_space == loopy::AddressSpace::image    ? "image"
+                                                                                    : "global";
+    variables.push_back(make_variable(each.name, each.type, each.shape, place, use_of(each.name)));
   }
   for (const loopy::Temporary& each : ready.temporaries) {
     const std::string place = each.address_space == loopy::AddressSpace::local      ? "shared"

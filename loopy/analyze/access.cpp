@@ -1,7 +1,9 @@
 #include "rtcg/loopy/analyze/access.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -62,9 +64,12 @@ void AccessCollector::read(const Expr& expr) {
       [&](const Reduction& e) { read_reduction(e); },
       [&](const Conditional& e) { read_conditional(e); },
       [&](const Logical& e) { read_logical(e); },
-      [&](const Call&) {
+      [&](const Call& e) {
         if (const Reduction* scanned = as_scan(expr)) {
           read_scan(*scanned);
+        } else if (sampled_image(kernel_, e) != nullptr) {  // at places that no index gives
+          std::for_each(e.arguments.begin() + 1, e.arguments.end(),
+                        [&](const Expr& coordinate) { read(coordinate); });
         } else {
           for_each_child(expr, [&](const Expr& child) { read(child); });
         }

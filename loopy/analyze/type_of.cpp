@@ -11,6 +11,7 @@
 #include "rtcg/cgen/support/close_names.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/symbolic/scan.h"
 
@@ -291,6 +292,12 @@ LooseType result_of(cgen::Intrinsic function, const std::vector<LooseType>& argu
 
 cgen::Intrinsic function_of(const Kernel& kernel, const Call& call) {
   const auto function = find_function(call.function);
+  if (!function && call.function == sample_function) {
+    throw InvalidInput("loopy.type_of.not_an_image",
+                       fmt::format("kernel '{}' samples what is not an image: the first argument "
+                                   "of 'sample' is an argument of the kernel with space=image",
+                                   kernel.name));
+  }
   if (!function) {
     std::vector<std::string> candidates = function_names();
     for (const SubstitutionRule& rule : kernel.rules) {
@@ -335,8 +342,11 @@ LooseType TypeFinder::find_call(const Call& call) {
     require_argument_count(*function, call);
     return {function->result, Firmness::fixed};
   }
+  if (const Argument* image = sampled_image(kernel_, call)) {
+    return lookup_(image->name);
+  }
   return is_scan_call(call) ? find(call.arguments.front())
-                       : result_of(function_of(kernel_, call), find_all(call.arguments));
+                            : result_of(function_of(kernel_, call), find_all(call.arguments));
 }
 
 bool is_in_constraints(const Kernel& kernel, const std::string& name) {
@@ -459,7 +469,7 @@ void require_callable(const Kernel& kernel, const Call& call) {
     require_argument_count(*rule, call);
   } else if (const TypedFunction* function = find_typed_function(kernel, call.function)) {
     require_argument_count(*function, call);
-  } else if (!is_scan_call(call)) {
+  } else if (!is_scan_call(call) && sampled_image(kernel, call) == nullptr) {
     static_cast<void>(function_of(kernel, call));
   }
 }

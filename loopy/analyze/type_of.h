@@ -41,7 +41,7 @@ struct LooseType {
 
 /// The type of the elements for arrays. Unknown where some name in `expr` has no type.
 /// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count,
-///                       loopy.type_of.recursive_rule
+///                       loopy.type_of.recursive_rule, loopy.type_of.not_an_image
 [[nodiscard]] cgen::Type type_of(const Kernel& kernel, const Expr& expr);
 /// Refuses calls of unknown functions and rules, and calls with a wrong number of arguments.
 /// @throws InvalidInput  loopy.type_of.unknown_function, loopy.type_of.argument_count

@@ -6,6 +6,7 @@
 
 #include "rtcg/loopy/analyze/fold_quotients.h"
 #include "rtcg/loopy/analyze/global_array.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -23,8 +24,11 @@ struct MemoryLayout {
   std::int64_t group_elements = INT64_MAX;
 };
 
-/// Nothing for registers, and where there is no such array.
+/// Nothing for registers and images, and where there is no such array.
 std::optional<MemoryLayout> memory_layout(const Kernel& kernel, const std::string& array) {
+  if (find_image(kernel, array) != nullptr) {
+    return std::nullopt;
+  }
   if (const auto argument = find_global_array(kernel, array)) {
     return MemoryLayout{argument->strides_elements.empty() ? c_order_strides(argument->shape)
                                                            : argument->strides_elements,

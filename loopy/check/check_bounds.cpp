@@ -7,6 +7,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/find_integer_point.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -111,7 +112,8 @@ void check_bounds(const Kernel& kernel) {
   for (const ArrayAccess& access : accesses_of(kernel)) {
     const std::vector<Expr>* shape = shape_of(kernel, access.array);
     // the strides give the places of a linear access
-    if (shape == nullptr || access.is_linear || shape->size() != access.indices.size()) {
+    if (shape == nullptr || access.is_linear || shape->size() != access.indices.size() ||
+        find_image(kernel, access.array) != nullptr) {  // has values outside, too
       continue;
     }
     if (inames != access.inames) {

@@ -18,7 +18,8 @@ namespace rtcg::loopy {
 ///     bad_target, undefined_temporary, unknown_name, index_count, index_type;
 ///     loopy.type_of.unknown_function, argument_count;
 ///   of inames: loopy.check_kernel.unknown_iname, inactive_iname, missing_outer_iname,
-///     reduced_twice, axis_used_twice, data_dependent_axis, no_constant_length, too_many_threads
+///     reduced_twice, axis_used_twice, data_dependent_axis, no_constant_length, too_many_threads;
+///   of images: what check_images throws
 void check_kernel(const Kernel& kernel);
 
 }  // namespace rtcg::loopy

@@ -34,6 +34,8 @@ struct GenerateOptions {
   /// Where a loop or a statement of several lanes tests the end of its tile again and again, one
   /// test decides between a version for whole tiles, without these tests, and one with them.
   bool test_whole_tiles = true;
+  /// Whether a kernel whose launches are joined becomes one launch, on targets that have that.
+  bool joins_launches = true;
 };
 
 /// A parameter of all kernels of the program, in order: the arguments, then the temporaries in
@@ -53,6 +55,8 @@ struct KernelParameter {
   bool starts_at_zero = false;
   /// For a temporary: blocks read what other blocks of the same launch write.
   bool is_passed_between_blocks = false;
+  /// Of an argument that is an image; its type is that of its elements.
+  int image_axes = 0;
 };
 
 /// One kernel of the program, and the launch that runs it.
@@ -68,6 +72,8 @@ struct LaunchPlan {
   std::int64_t shared_bytes = 0;  ///< of a block
   /// What of them the launch has to ask for: all or nothing.
   std::int64_t dynamic_shared_bytes = 0;
+  /// Whether its blocks wait for each other: all of them have to be on the device at once.
+  bool is_cooperative = false;
 };
 
 /// C for a kernel, and how to run it.
@@ -92,9 +98,9 @@ struct GeneratedProgram {
 ///         loopy.generate.too_many_statements, loopy.generate.temporary_too_long,
 ///         loopy.generate.too_much_shared_memory, loopy.generate.temporary_across_launches,
 ///         loopy.generate.reserved_name, loopy.generate.call_form, loopy.generate.call_split,
-///         loopy.generate.host_loop_bounds
+///         loopy.generate.host_loop_bounds, loopy.generate.joined_blocks
 /// @throws Unsupported   loopy.generate.axis_start, loopy.generate.function_target,
-///         loopy.generate.stored_type
+///         loopy.generate.stored_type, loopy.generate.joined_scan
 /// @throws InternalError  the program is wrong (cgen/check/verify_module.h): the message has the
 ///         recipe and a kernel file, for a report
 [[nodiscard]] GeneratedProgram generate(const Kernel& kernel, Target target,

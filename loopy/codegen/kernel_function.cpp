@@ -9,6 +9,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 
@@ -132,6 +133,11 @@ std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
       result.push_back({cgen::const_(parameter.type), parameter.name});
       continue;
     }
+    if (parameter.image_axes != 0) {
+      result.push_back(
+          {cgen::texture_of(texel_type(parameter.type), parameter.image_axes), parameter.name});
+      continue;
+    }
     const bool is_constant = i < kernel.arguments.size() &&  // which come first
                              kernel.arguments[i].address_space == AddressSpace::constant;
     cgen::Type element = parameter.is_written ? parameter.type : cgen::const_(parameter.type);
@@ -190,6 +196,9 @@ std::vector<KernelParameter> kernel_parameters(const Kernel& kernel, const Targe
   for (const Argument& argument : kernel.arguments) {
     parameters.push_back(
         {argument.name, *argument.type, argument.is_array, written.count(argument.name) != 0});
+    if (argument.address_space == AddressSpace::image) {
+      parameters.back().image_axes = static_cast<int>(argument.shape.size());
+    }
     if (const auto found = alignments.find(argument.name); found != alignments.end()) {
       parameters.back().align_bytes = found->second;
     }

@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/fold_quotients.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/codegen/array_storage.h"
 #include "rtcg/loopy/codegen/call_runs.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -159,6 +160,13 @@ const KernelVariables::IndexedArray& KernelVariables::indexed_array(const std::s
   const Argument* argument = temporary == nullptr ? named_.find_argument(array) : nullptr;
   require_internal(temporary != nullptr || argument != nullptr,
                    "an array that is an argument or a temporary");
+  if (argument != nullptr && argument->address_space == AddressSpace::image) {
+    made.is_image = true;
+    made.variable = cgen::variable(
+        array,
+        cgen::texture_of(texel_type(*argument->type), static_cast<int>(argument->shape.size())));
+    return arrays_.emplace(array, std::move(made)).first->second;
+  }
   made.shape = argument != nullptr ? &argument->shape : &temporary->shape;
   made.strides = argument != nullptr ? &argument->strides_elements : &temporary->strides_elements;
   made.offset = argument != nullptr ? &argument->offset_elements : nullptr;
@@ -187,6 +195,9 @@ ExprScope KernelVariables::scope_of(const EmitContext& context, bool* has_asked_
   scope.element = [this, &context, has_asked_context](const std::string& array,
                                                       const std::vector<Expr>& indices) {
     return element_of(array, indices, context, scope_of(context, has_asked_context));
+  };
+  scope.texel = [this](const std::string& image, std::vector<cgen::Expr> coordinates) {
+    return texel(image, std::move(coordinates));
   };
   scope.linear_element = [this, &context, has_asked_context](const std::string& array,
                                                              const Expr& index) {
@@ -278,10 +289,34 @@ std::string KernelVariables::private_name(const Temporary& temporary, const Emit
   return name;
 }
 
+cgen::Expr KernelVariables::texel(const std::string& image, std::vector<cgen::Expr> coordinates) {
+  const IndexedArray& array = indexed_array(image);
+  std::reverse(coordinates.begin(), coordinates.end());  // the fastest axis is the first one there
+  for (cgen::Expr& each : coordinates) {
+    each = each + 0.5f;  // the centre of the texel
+  }
+  const cgen::Expr fetched = cgen::fetch(*array.variable, std::move(coordinates));
+  const cgen::Type element = *named_.find_argument(image)->type;
+  if (!is<cgen::Complex>(element)) {
+    return fetched;
+  }
+  const HelperFunction function(Helper::complex_of_texel, element);
+  helpers_.insert(function);
+  return cgen::call(function.name(), {fetched}, element);
+}
+
 cgen::Expr KernelVariables::element_of(const std::string& name,
                                        const std::vector<Expr>& logical_indices,
                                        const EmitContext& context, const ExprScope& scope) {
   const IndexedArray& array = indexed_array(name);
+  if (array.is_image) {
+    std::vector<cgen::Expr> coordinates;
+    for (const Expr& index : logical_indices) {
+      coordinates.push_back(cgen::cast(cgen::f32, lower_once(
+                                                      0, {index}, [&] { return index; }, scope)));
+    }
+    return texel(name, std::move(coordinates));
+  }
   const std::vector<Expr> indices =
       array.swizzle ? swizzled_indices(array.swizzle->first, array.swizzle->second, logical_indices,
                                        context.assumptions)

@@ -58,6 +58,7 @@ class KernelVariables {
     std::size_t layout = 0;
     /// For an array in shared memory whose rows are swizzled, on targets that have banks.
     std::optional<std::pair<ColumnSwizzle, RowAxes>> swizzle{};
+    bool is_image = false;
   };
   struct LoweredIndex {
     std::size_t layout = 0;
@@ -77,6 +78,9 @@ class KernelVariables {
   [[nodiscard]] std::string private_name(const Temporary& temporary, const EmitContext& context);
   [[nodiscard]] cgen::Expr element_of(const std::string& array, const std::vector<Expr>& indices,
                                       const EmitContext& context, const ExprScope& scope);
+  /// What the texture of an image has where its axes have these coordinates, of type f32; element 0
+  /// has 0.
+  [[nodiscard]] cgen::Expr texel(const std::string& image, std::vector<cgen::Expr> coordinates);
   /// The C of an index that follows from `indices` in a layout.
   template <class MakeIndex>
   [[nodiscard]] cgen::Expr lower_once(std::size_t layout, const std::vector<Expr>& indices,

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -487,6 +488,15 @@ class Lowering {
   cgen::Expr function_call(const Call& e, const Expr& expr, const Type& wanted) const {
     if (const TypedFunction* typed = find_typed_function(*scope_.kernel, e.function)) {
       return call_of(*typed, e);
+    }
+    if (const Argument* image = sampled_image(*scope_.kernel, e)) {
+      std::vector<cgen::Expr> coordinates;
+      for (std::size_t i = 1; i < e.arguments.size(); ++i) {
+        const Type own = is_loose(e.arguments[i]) ? cgen::f32 : own_type(e.arguments[i]);
+        const cgen::Expr value = lower(e.arguments[i], own);
+        coordinates.push_back(own == cgen::f32 ? value : cgen::cast(cgen::f32, value));
+      }
+      return scope_.texel(image->name, std::move(coordinates));
     }
     const std::optional<cgen::Intrinsic> intrinsic = find_function(e.function);
     require_internal(intrinsic.has_value(), "only functions of the target are left to call");

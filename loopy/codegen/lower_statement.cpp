@@ -7,6 +7,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/global_array.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/codegen/atomic_update.h"
 #include "rtcg/loopy/codegen/look_back.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -117,6 +118,7 @@ std::optional<cgen::Statement> async_copy(KernelVariables& variables, const Assi
   const Expr& source = clipped != nullptr ? clipped->then_value : assignment.value;
   const Access* element = get_if<Access>(source);
   if (element == nullptr || !find_global_array(variables.launch.kernel, element->array) ||
+      find_image(variables.launch.kernel, element->array) != nullptr ||
       !(variables.type_of(source) == type) ||
       (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
     return std::nullopt;

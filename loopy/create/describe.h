@@ -195,6 +195,10 @@ class Array : public Indexed {
   [[nodiscard]] Array offset(const Value& elements) const;
   /// @param space  global or constant
   [[nodiscard]] Array in(AddressSpace space) const;
+  /// An image: read through a texture, `sample` reads it at any position. The shape is stated.
+  [[nodiscard]] Array image(const ImageReads& reads = {}) const;
+  /// What an image has at a position: a coordinate for each axis, in elements.
+  [[nodiscard]] Value sample(const std::vector<Value>& position) const;
   /// Callers may give both arrays the same memory, element for element.
   [[nodiscard]] Array may_be(const Array& other) const;
   /// Accesses through it become a separate substitution rule: `a$near[i]`.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/create/declaration.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -257,6 +258,20 @@ Array Array::in(AddressSpace space) const {
   Declaration copy = *declaration_;
   copy.argument.address_space = space;
   return Array(declared(std::move(copy)), tag_);
+}
+
+Array Array::image(const ImageReads& reads) const {
+  Declaration copy = *declaration_;
+  copy.argument.address_space = AddressSpace::image;
+  copy.argument.image_reads = reads;
+  return Array(declared(std::move(copy)), tag_);
+}
+
+Value Array::sample(const std::vector<Value>& position) const {
+  std::vector<Expr> arguments = exprs_of(position);
+  arguments.insert(arguments.begin(), Name{declaration_->name});
+  return {Call{sample_function, std::move(arguments)},
+          mentions_of(position, mention_of(declaration_))};
 }
 
 Array Array::tagged(const std::string& tag) const {

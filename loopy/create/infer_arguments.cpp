@@ -399,7 +399,9 @@ class ArgumentFinder {
 
   static void check_scalar(const std::string& name, const Argument* argument,
                            const Instruction& statement) {
-    if (argument != nullptr && argument->is_array) {
+    const bool is_image =  // which calls may sample
+        argument != nullptr && argument->address_space == AddressSpace::image;
+    if (argument != nullptr && argument->is_array && !is_image) {
       throw InvalidInput(
           "loopy.make_kernel.mixed_use",
           fmt::format("'{}' is an array, but statement '{}' uses it without an index", name,

@@ -31,19 +31,37 @@ void read_option(TokenReader& reader, Argument& argument) {
   } else if (key == "offset") {
     argument.offset_elements = read_expr(reader);
   } else if (key == "space") {
-    const std::string space = reader.expect_name("global or constant");
-    if (space != "global" && space != "constant") {
-      reader.fail(fmt::format("space is global or constant, found '{}'", space));
+    const std::string space = reader.expect_name("global, constant or image");
+    if (space != "global" && space != "constant" && space != "image") {
+      reader.fail(fmt::format("space is global, constant or image, found '{}'", space));
     }
-    argument.address_space = space == "constant" ? AddressSpace::constant : AddressSpace::global;
+    argument.address_space = space == "constant" ? AddressSpace::constant
+                             : space == "image"  ? AddressSpace::image
+                                                 : AddressSpace::global;
+  } else if (key == "filter") {
+    const std::string filter = reader.expect_name("point or linear");
+    if (filter != "point" && filter != "linear") {
+      reader.fail(fmt::format("filter is point or linear, found '{}'", filter));
+    }
+    argument.image_reads.between =
+        filter == "linear" ? ImageReads::Between::linear : ImageReads::Between::point;
+  } else if (key == "address") {
+    const std::string address = reader.expect_name("clamp or border");
+    if (address != "clamp" && address != "border") {
+      reader.fail(fmt::format("address is clamp or border, found '{}'", address));
+    }
+    argument.image_reads.outside =
+        address == "border" ? ImageReads::Outside::border : ImageReads::Outside::clamp;
   } else if (key == "may_be") {
     argument.may_be.clear();
     do {
       argument.may_be.push_back(reader.expect_name("the name of an array"));
     } while (reader.accept(":"));
   } else {
-    reader.fail(fmt::format(
-        "'{}' is not an option: there are order, strides, offset, space and may_be", key));
+    reader.fail(
+        fmt::format("'{}' is not an option: there are order, strides, offset, space, filter, "
+                    "address and may_be",
+                    key));
   }
 }
 

@@ -29,6 +29,8 @@ std::string_view base_name(Helper kind) {
       return "integer_power";
     case Helper::exchange:
       return "exchange";
+    case Helper::complex_of_texel:
+      return "complex_of_texel";
     case Helper::ordered_iterations:
       break;
   }
@@ -203,6 +205,15 @@ cgen::Statement integer_definition(Helper kind, const std::string& name, const c
   return cgen::function(type, name, {a, b}, body, device_specifiers());
 }
 
+cgen::Statement texel_definition(const std::string& name, const cgen::Type& type) {
+  const auto texel = cgen::param(cgen::vector_of(get_if<cgen::Complex>(type)->element, 2), "texel");
+  cgen::BlockBuilder body;
+  const cgen::Expr parts = texel;
+  body << cgen::return_(
+      cgen::call(cgen::Intrinsic::make_complex, {parts.member("x"), parts.member("y")}));
+  return cgen::function(type, name, {texel}, body, device_specifiers());
+}
+
 }  // namespace
 
 HelperFunction::HelperFunction(Helper kind) : kind_(kind), name_(base_name(kind)) {}
@@ -235,6 +246,8 @@ cgen::Statement HelperFunction::definition() const {
       return integer_definition(kind_, name_, type_);
     case Helper::exchange:
       return exchange_definition(name_, type_, number_);
+    case Helper::complex_of_texel:
+      return texel_definition(name_, type_);
     case Helper::ordered_iterations:
       break;
   }
@@ -242,9 +255,9 @@ cgen::Statement HelperFunction::definition() const {
 }
 
 bool is_helper_name(std::string_view name) {
-  constexpr Helper with_versions[] = {Helper::copy_async,    Helper::wait_for_copies,
-                                      Helper::floor_div,     Helper::floor_mod,
-                                      Helper::integer_power, Helper::exchange};
+  constexpr Helper with_versions[] = {
+      Helper::copy_async,    Helper::wait_for_copies, Helper::floor_div,       Helper::floor_mod,
+      Helper::integer_power, Helper::exchange,        Helper::complex_of_texel};
   const auto is_version = [&](Helper each) {
     const std::string_view base = base_name(each);
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');

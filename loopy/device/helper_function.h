@@ -33,6 +33,8 @@ enum class Helper {
   /// CUDA: `(value, int distance)` gives the value of the lane whose number differs by the bit
   /// `distance`, within parts of 2, 4, 8 or 16 lanes: all lanes of a part call it together.
   exchange,
+  /// The complex number whose parts a texture has as two channels.
+  complex_of_texel,
   /// Tells the host's compiler that a loop's iterations hand on elements.
   ordered_iterations,
 };
@@ -44,7 +46,8 @@ class HelperFunction {
   explicit HelperFunction(Helper kind);
   /// @param number  Helper::copy_async: bytes; Helper::wait_for_copies: open groups
   HelperFunction(Helper kind, int number);
-  /// @param type  i32, u32, i64 or u64, of both operands and the result
+  /// @param type  i32, u32, i64 or u64, of both operands and the result; Helper::complex_of_texel:
+  ///              of the result
   HelperFunction(Helper kind, const cgen::Type& type);
   /// @param type  Helper::exchange: of the value  @param number  lanes of a part
   HelperFunction(Helper kind, const cgen::Type& type, int number);

@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/execute/image_argument.h"
 #include "rtcg/loopy/execute/laid_out_anew.h"
 #include "rtcg/loopy/interpret/in_pieces.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -73,7 +75,14 @@ Run run_by(const Executor& executor, const IntegerValues& parameters, const Argu
     arguments.push_back(is_complex ? arg(name, value) : arg(name, value.real()));
   }
   std::map<std::string, runtime::Buffer<std::byte>> buffers;
+  std::vector<ImageArgument> images;
+  images.reserve(arrays.size());
   for (const auto& [name, array] : arrays) {
+    if (const Argument* image = find_image(executor.kernel(), name)) {
+      images.emplace_back(stream, *image, parameters, array);
+      arguments.push_back(arg(name, images.back().texture()));
+      continue;
+    }
     const auto& buffer =
         buffers.emplace(name, runtime::Buffer<std::byte>(device, array.bytes)).first->second;
     const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
@@ -88,7 +97,9 @@ Run run_by(const Executor& executor, const IntegerValues& parameters, const Argu
   executor(stream, arguments);
   Run run{arrays, 0};
   for (auto& [name, array] : run.arrays) {
-    array.bytes = buffers.at(name).to_vector(stream);
+    if (const auto buffer = buffers.find(name); buffer != buffers.end()) {  // else an image
+      array.bytes = buffer->second.to_vector(stream);
+    }
   }
   if (options.repetitions > 0) {
     run.time_ms = runtime::time_ms(

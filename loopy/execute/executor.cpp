@@ -189,6 +189,16 @@ struct Executor::State {
   State(Kernel made, runtime::Device on)
       : kernel(std::move(made)), device(on), rules(kernel, on), zeros(on) {}
 
+NamedArgument arg(std::string name, const runtime::Texture& texture) {
+  const runtime::ImageShape& shape = texture.shape();
+  std::vector<std::int64_t> lengths;
+  for (int axis = shape.dimensions(); axis-- > 0;) {
+    lengths.push_back(static_cast<std::int64_t>(shape.length(axis)));
+  }
+  return {std::move(name), NamedArgument::Image{texture.device(), texture.ref(), shape,
+                                                texture.options(), std::move(lengths)}};
+}
+
   const Variant& variant(bool is_wide) { return variant(is_wide, device.backend().compiler()); }
 
   const Variant& variant(bool is_wide, runtime::Compiler& compiler) {

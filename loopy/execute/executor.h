@@ -18,6 +18,7 @@
 #include "rtcg/runtime/compile/compile_request.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
+#include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/launch_shape.h"
 #include "rtcg/runtime/device/stream.h"
 
@@ -39,7 +40,15 @@ struct NamedArgument {
     /// Numbers of an element: 2 of a complex one, more of a vector.
     int numbers_an_element = 1;
   };
-  using Value = std::variant<std::int64_t, double, Array, std::complex<double>>;
+  struct Image {
+    runtime::Device device;
+    runtime::TextureRef texture;
+    runtime::ImageShape shape;
+    runtime::TextureOptions options;
+    /// Of the axes, the slowest first.
+    std::vector<std::int64_t> lengths;
+  };
+  using Value = std::variant<std::int64_t, double, Array, std::complex<double>, Image>;
   std::string name;
   Value value;
 };
@@ -112,6 +121,10 @@ template <class T>
   return arg(std::move(name), buffer.ref(), std::move(shape));
 }
 
+/// `arg("picture", texture)`: an argument of the kernel with `space=image`. Parameters in its shape
+/// follow from the image.
+[[nodiscard]] NamedArgument arg(std::string name, const runtime::Texture& texture);
+
 /// A kernel with its arguments, made by Executor::bind. A cheap value; any thread may call it, but
 /// where the kernel has temporaries in global memory only one call may run at a time. The memory of
 /// the arguments has to stay.
@@ -159,7 +172,7 @@ class Executor {
   /// @throws InvalidInput  loopy.executor.unknown_argument, loopy.executor.missing_argument,
   ///         loopy.executor.argument_type, loopy.executor.shape_mismatch,
   ///         loopy.executor.array_too_short, loopy.executor.wrong_device,
-  ///         loopy.executor.assumption
+  ///         loopy.executor.assumption, loopy.executor.texture
   /// @throws  what Program::compile and launches throw
   void operator()(runtime::StreamRef stream, const std::vector<NamedArgument>& arguments) const;
 

@@ -88,6 +88,23 @@ void add_real(runtime::ArgumentPack& pack, cgen::ScalarKind kind, const Number& 
   }
 }
 
+/// The numbers that kernels read from an image.
+cgen::ScalarKind read_kind(runtime::TexelKind kind) {
+  switch (kind) {
+    case runtime::TexelKind::f32:
+    case runtime::TexelKind::f16:
+    case runtime::TexelKind::unorm8:
+      return cgen::ScalarKind::f32;
+    case runtime::TexelKind::i32:
+      return cgen::ScalarKind::i32;
+    case runtime::TexelKind::u8:
+      return cgen::ScalarKind::u8;
+    case runtime::TexelKind::f64:
+      break;
+  }
+  return cgen::ScalarKind::f64;
+}
+
 }  // namespace
 
 ArgumentRules::ArgumentRules(const Kernel& kernel, runtime::Device device)
@@ -110,6 +127,7 @@ ArgumentRules::ArgumentRules(const Kernel& kernel, runtime::Device device)
     form.kind = cgen::scalar_kind(number_type(*argument.type));
     form.numbers = numbers_in(*argument.type);
     form.is_array = argument.is_array;
+    form.is_image = argument.address_space == AddressSpace::image;
     form.is_vector = is<cgen::Vector>(*argument.type);
     form.is_narrow = !argument.is_array && argument.type == cgen::i32;
     if (argument.is_array) {
@@ -225,11 +243,13 @@ void LaunchArguments::add(std::size_t number, const NamedArgument::Value& value)
         "loopy.executor.argument_type",
         fmt::format("argument '{}' of kernel '{}' is {} of {}, but {} was given",
                     rules_.names_[number], rules_.kernel_.name,
-                    form.is_array ? "an array" : "a number",
+                    form.is_image   ? "an image"
+                    : form.is_array ? "an array"
+                                    : "a number",
                     scalar_type_name(*rules_.kernel_.arguments[number].type), found));
   };
   if (const auto* array = std::get_if<NamedArgument::Array>(&value)) {
-    if (!form.is_array || form.kind != array->element ||
+    if (!form.is_array || form.is_image || form.kind != array->element ||
         form.numbers != array->numbers_an_element) {
       const std::string several =
           array->numbers_an_element == 1 ? "" : fmt::format("{} x ", array->numbers_an_element);
@@ -241,7 +261,14 @@ void LaunchArguments::add(std::size_t number, const NamedArgument::Value& value)
                          fmt::format("argument '{}' of kernel '{}' is on another device",
                                      rules_.names_[number], rules_.kernel_.name));
     }
-    arrays_[number] = Memory{array->address, array->count, &array->shape};
+    arrays_[number] = Memory{array->address, array->count, &array->shape, {}};
+  } else if (const auto* image = std::get_if<NamedArgument::Image>(&value)) {
+    if (!form.is_image || form.kind != read_kind(image->shape.kind) ||
+        form.numbers != image->shape.channels) {
+      refuse(fmt::format("a texture of {} x {}", image->shape.channels,
+                         runtime::name(image->shape.kind)));
+    }
+    add_image(number, *image);
   } else if (form.is_array || form.is_vector) {
     refuse("a number");
   } else if (const auto* complex = std::get_if<std::complex<double>>(&value)) {
@@ -256,6 +283,43 @@ void LaunchArguments::add(std::size_t number, const NamedArgument::Value& value)
   } else {
     reals_[number] = std::get<double>(value);
   }
+}
+
+void LaunchArguments::add_image(std::size_t number, const NamedArgument::Image& image) {
+  const Argument& declared = rules_.kernel_.arguments[number];
+  const auto refuse = [&](const std::string& found, const std::string& wanted) {
+    throw InvalidInput("loopy.executor.texture",
+                       fmt::format("the texture for '{}' of kernel '{}' has {}, and the kernel "
+                                   "expects {}",
+                                   declared.name, rules_.kernel_.name, found, wanted));
+  };
+  if (image.device != rules_.device_) {
+    throw InvalidInput("loopy.executor.wrong_device",
+                       fmt::format("argument '{}' of kernel '{}' is on another device",
+                                   declared.name, rules_.kernel_.name));
+  }
+  if (image.shape.layers != 0 || image.shape.levels != 1) {
+    refuse("layers or levels", "one image");
+  }
+  if (image.options.is_normalised) {
+    refuse("normalised coordinates", "coordinates in texels");
+  }
+  const bool is_linear = declared.image_reads.between == ImageReads::Between::linear;
+  if ((image.options.filter == runtime::FilterMode::linear) != is_linear) {
+    refuse(is_linear ? "the filter 'point'" : "the filter 'linear'",
+           is_linear ? "'linear'" : "'point': declare it with filter=linear");
+  }
+  const bool has_border = declared.image_reads.outside == ImageReads::Outside::border;
+  if ((image.options.address == runtime::AddressMode::border) != has_border) {
+    refuse(has_border ? "the address mode 'clamp'" : "the address mode 'border'",
+           has_border ? "'border'" : "'clamp': declare it with address=border");
+  }
+  if (image.shape.dimensions() != static_cast<int>(declared.shape.size())) {
+    refuse(fmt::format("an image of {} axes", image.shape.dimensions()),
+           fmt::format("{}", declared.shape.size()));
+  }
+  const std::size_t count = image.shape.size_bytes() / image.shape.texel_bytes();
+  arrays_[number] = Memory{0, count, &image.lengths, image.texture};
 }
 
 /// A parameter that is the only unknown of a length follows from it.
@@ -484,6 +548,10 @@ runtime::ArgumentPack LaunchArguments::pack(
     }
     if (parameter.is_array) {
       const Memory& array = *arrays_[*each.argument];
+      if (array.texture) {
+        result.add(*array.texture);
+        continue;
+      }
       if (array.address % static_cast<runtime::DeviceAddress>(parameter.align_bytes) != 0) {
         throw InvalidInput("loopy.executor.misaligned_array",
                            fmt::format("array '{}' does not begin at a multiple of {} bytes, and "

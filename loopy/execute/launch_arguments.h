@@ -40,6 +40,7 @@ class ArgumentRules {
     bool is_array = false;
     bool is_vector = false;
     bool is_narrow = false;  ///< an i32
+    bool is_image = false;
     std::vector<IntegerFormula> shape{};
     std::vector<Expr> strides_elements{};
     std::vector<IntegerFormula> strides{};  ///< the same
@@ -101,9 +102,11 @@ class LaunchArguments {
     std::size_t count = 0;
     /// Of the array as given, for the checks only.
     const std::vector<std::int64_t>* shape = nullptr;
+    std::optional<runtime::TextureRef> texture{};  ///< of an image
   };
 
   void add(std::size_t number, const NamedArgument::Value& value);
+  void add_image(std::size_t number, const NamedArgument::Image& image);
   void check();
   void find_parameters();
   bool solve(const Expr& length, std::int64_t value, const std::string& array);

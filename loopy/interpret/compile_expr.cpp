@@ -8,7 +8,9 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/rule_operation.h"
+#include "rtcg/loopy/interpret/fetch.h"
 #include "rtcg/loopy/interpret/functions_of_numbers.h"
 #include "rtcg/loopy/interpret/nest.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
@@ -308,6 +310,12 @@ class Extreme {
   bool is_place_known_ = true;
 };
 
+/// 32 bits are more than any array has.
+std::optional<std::int64_t> known_index(const Value& value) {
+  const bool is_known = value.is_integer() && value.known_bits >= 32;
+  return is_known ? std::optional(static_cast<std::int64_t>(value.integer)) : std::nullopt;
+}
+
 }  // namespace
 
 LooseType ExprCompiler::type_of(const Expr& expr) const {
@@ -412,7 +420,10 @@ Evaluate ExprCompiler::compile(const Expr& expr, ScalarKind around) {
           return holds.integer != 0 ? then_value(m) : else_value(m);
         };
       },
-      [&](const Access&) { return compile_read(expr); },
+      [&](const Access& e) -> Evaluate {
+        const Argument* image = find_image(machine_.kernel(), e.array);
+        return image != nullptr ? compile_texel(*image, e.indices) : compile_read(expr);
+      },
       [&](const LinearAccess&) { return compile_read(expr); },
       [&](const Call& e) { return compile_call(e, expr, around); },
       [&](const Cast& e) { return compile_cast(e); },
@@ -473,16 +484,10 @@ std::pair<int, FindElement> ExprCompiler::compile_place(const Expr& target) {
                                    name, machine_.kernel().name));
   }
   const auto number = static_cast<std::size_t>(variable);
-  const auto index_of = [](const Value& value) -> std::optional<std::int64_t> {
-    // 32 bits are more than any array has
-    const bool is_known = value.is_integer() && value.known_bits >= 32;
-    return is_known ? std::optional(static_cast<std::int64_t>(value.integer)) : std::nullopt;
-  };
   if (const LinearAccess* linear = get_if<LinearAccess>(target)) {
     return {variable,
-            [number, index = compile(linear->index, ScalarKind::f64),
-             index_of](Machine& m) -> Elements {
-              const auto at = index_of(index(m));
+            [number, index = compile(linear->index, ScalarKind::f64)](Machine& m) -> Elements {
+              const auto at = known_index(index(m));
               const Variable& array = m.variables[number];
               const auto count = static_cast<std::int64_t>(array.count) / array.numbers();
               if (at && (*at < 0 || *at >= count)) {
@@ -498,12 +503,12 @@ std::pair<int, FindElement> ExprCompiler::compile_place(const Expr& target) {
   if (const Access* access = get_if<Access>(target)) {
     indices = compile_each(access->indices, ScalarKind::f64);
   }
-  return {variable, [number, indices, index_of](Machine& m) -> Elements {
+  return {variable, [number, indices](Machine& m) -> Elements {
             std::vector<std::int64_t> values(indices.size());
             std::vector<std::pair<std::size_t, std::int64_t>> ranges;  // axes, and last values
             for (std::size_t i = 0; i < indices.size(); ++i) {
               const Value index = indices[i](m);
-              if (const auto at = index_of(index)) {
+              if (const auto at = known_index(index)) {
                 values[i] = *at;
               } else if (index.has_range() && i < m.variables[number].shape.size()) {
                 // a program that is right stays within the array
@@ -573,6 +578,9 @@ Evaluate ExprCompiler::compile_call(const Call& call, const Expr& expr, ScalarKi
   if (is_scan_call(call)) {
     return compile(call.arguments.front(), around);
   }
+  if (const Argument* image = sampled_image(machine_.kernel(), call)) {
+    return compile_sample(*image, call);
+  }
   if (const TypedFunction* typed = find_typed_function(machine_.kernel(), call.function);
       typed != nullptr && typed->meaning) {
     Substitution values;
@@ -600,6 +608,36 @@ Evaluate ExprCompiler::compile_call(const Call& call, const Expr& expr, ScalarKi
       arguments.push_back(each(m));
     }
     return apply_function(function, arguments, kind);
+  };
+}
+
+Evaluate ExprCompiler::compile_texel(const Argument& image, const std::vector<Expr>& indices) {
+  return [all = compile_each(indices, ScalarKind::f64),
+          variable = machine_.find_variable(image.name), reads = image.image_reads](Machine& m) {
+    m.count_operation();
+    std::vector<std::int64_t> values;
+    for (const Evaluate& each : all) {
+      const auto at = known_index(each(m));
+      if (!at) {
+        const Variable& unknown = m.variables[static_cast<std::size_t>(variable)];
+        return cgen::is_floating(unknown.kind) ? unknown_real() : unknown_integer();
+      }
+      values.push_back(*at);
+    }
+    return fetch_element(m, variable, reads, values);
+  };
+}
+
+Evaluate ExprCompiler::compile_sample(const Argument& image, const Call& call) {
+  const std::vector<Expr> position(call.arguments.begin() + 1, call.arguments.end());
+  return [all = compile_each(position, ScalarKind::f32),
+          variable = machine_.find_variable(image.name), reads = image.image_reads](Machine& m) {
+    m.count_operation();
+    std::vector<Value> values;
+    for (const Evaluate& each : all) {
+      values.push_back(each(m));
+    }
+    return fetch_between(m, variable, reads, values);
   };
 }
 

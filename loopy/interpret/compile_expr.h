@@ -65,6 +65,8 @@ class ExprCompiler {
   [[nodiscard]] Evaluate compile_comparison(const Comparison& comparison, cgen::ScalarKind around);
   [[nodiscard]] Evaluate compile_bitwise(const Bitwise& bitwise, cgen::ScalarKind kind);
   [[nodiscard]] Evaluate compile_call(const Call& call, const Expr& expr, cgen::ScalarKind around);
+  [[nodiscard]] Evaluate compile_texel(const Argument& image, const std::vector<Expr>& indices);
+  [[nodiscard]] Evaluate compile_sample(const Argument& image, const Call& call);
   [[nodiscard]] Evaluate compile_cast(const Cast& cast);
   [[nodiscard]] EvaluateAll compile_reduction(const Reduction& reduction, cgen::ScalarKind around);
   [[nodiscard]] EvaluateAll compile_rule_reduction(const Reduction& reduction,

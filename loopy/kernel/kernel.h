@@ -39,6 +39,22 @@ enum class AddressSpace {
   local,      ///< shared memory of a block
   global,
   constant,  ///< arguments: read-only, cached by the device
+  image,     ///< arguments: read-only, fetched through a texture
+};
+
+/// How the elements of an image are read. Element 0 of an axis has the coordinate 0.
+struct ImageReads {
+  enum class Outside {
+    clamp,   ///< the nearest element
+    border,  ///< 0
+  };
+  enum class Between {
+    point,   ///< the nearest element
+    linear,  ///< weighted neighbours along each axis; of f32 and c64
+  };
+  Outside outside = Outside::clamp;
+  Between between = Between::point;
+  friend bool operator==(const ImageReads&, const ImageReads&) = default;
 };
 
 /// An argument of a kernel. A scalar if it has no shape.
@@ -57,6 +73,8 @@ struct Argument {
   /// Arrays that callers may give the same memory as this one, element for element; so it is the
   /// other way round, too.
   std::vector<std::string> may_be{};
+  /// Of AddressSpace::image.
+  ImageReads image_reads{};
 };
 
 /// The order of the elements within the rows of an array in shared memory: element (row, column) is

@@ -52,6 +52,11 @@ std::string argument_text(const Argument& argument) {
   }
   if (argument.address_space == AddressSpace::constant) {
     options.emplace_back("space=constant");
+  } else if (argument.address_space == AddressSpace::image) {
+    options.emplace_back("space=image");
+  }
+  for (std::string& each : image_options(argument)) {
+    options.push_back(std::move(each));
   }
   if (!argument.may_be.empty()) {
     options.push_back("may_be=" + join(argument.may_be, ":"));

@@ -37,6 +37,8 @@ std::string space_text(AddressSpace space) {
       return "global";
     case AddressSpace::constant:
       return "constant";
+    case AddressSpace::image:
+      return "image";
   }
   return {};
 }
@@ -60,6 +62,9 @@ std::string print_argument(const Argument& argument) {
   }
   if (argument.is_array && argument.address_space != AddressSpace::global) {
     options.push_back("space=" + space_text(argument.address_space));
+  }
+  for (std::string& each : image_options(argument)) {
+    options.push_back(std::move(each));
   }
   if (!argument.may_be.empty()) {
     options.push_back(fmt::format("may_be={}", fmt::join(argument.may_be, ":")));
@@ -177,6 +182,17 @@ void add_raw_options(const RawCode& raw, std::vector<std::string>& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> image_options(const Argument& argument) {
+  std::vector<std::string> options;
+  if (argument.image_reads.between == ImageReads::Between::linear) {
+    options.emplace_back("filter=linear");
+  }
+  if (argument.image_reads.outside == ImageReads::Outside::border) {
+    options.emplace_back("address=border");
+  }
+  return options;
+}
 
 std::vector<std::string> manner_options(const Instruction& instruction) {
   std::vector<std::string> options;

@@ -13,6 +13,9 @@ namespace rtcg::loopy {
 /// `square(x) := x*x`, followed by its neutral elements if it has any.
 [[nodiscard]] std::string to_string(const SubstitutionRule& rule);
 
+/// How an image is read where that is not the usual: `filter=linear`, `address=border`.
+[[nodiscard]] std::vector<std::string> image_options(const Argument& argument);
+
 /// How the statement runs, as options: `tags=x`, `atomic`, `disjoint`, and of C text `reads=a:b`,
 /// `writes=c`.
 [[nodiscard]] std::vector<std::string> manner_options(const Instruction& instruction);

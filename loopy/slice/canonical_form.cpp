@@ -12,6 +12,7 @@
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/support/text_hash.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -127,10 +128,11 @@ class Writer {
     for (const std::string& each : argument.may_be) {
       others.push_back(name_of_(each));
     }
-    return fmt::format("argument {} {} {} {} {} {}{}", name_of_(argument.name), type(argument.type),
-                       in_order("shape", shape),
+    return fmt::format("argument {} {} {} {} {} {}{}{}", name_of_(argument.name),
+                       type(argument.type), in_order("shape", shape),
                        axes ? "" : in_order("strides", all(argument.strides_elements)),
                        text(argument.offset_elements), static_cast<int>(argument.address_space),
+                       fmt::join(image_options(argument), ""),
                        others.empty() ? "" : " " + sorted("may_be", others));
   }
   [[nodiscard]] std::string text(const Temporary& temporary) const {

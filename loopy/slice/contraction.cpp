@@ -199,7 +199,7 @@ class ContractionReader {
   [[nodiscard]] std::optional<std::map<std::string, std::int64_t>> strides_of(
       const ArrayAccess& access) const {
     const Argument* argument = find_argument(kernel_, access.array);
-    if (argument == nullptr || access.is_linear) {
+    if (argument == nullptr || access.is_linear || argument->address_space == AddressSpace::image) {
       return std::nullopt;
     }
     const std::vector<Expr> strides = argument->strides_elements.empty()

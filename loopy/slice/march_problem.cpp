@@ -47,7 +47,8 @@ class MarchReader {
   void read_arrays(const std::vector<SlicedLoop>& loops, const std::string& march) {
     problem_ = {};
     for (const Argument& argument : kernel_.arguments) {
-      if (!argument.is_array || is_overwritten(kernel_, argument.name)) {
+      if (!argument.is_array || argument.address_space == AddressSpace::image ||
+          is_overwritten(kernel_, argument.name)) {
         continue;
       }
       const MovingReads all = moving_reads(kernel_, argument.name, march);

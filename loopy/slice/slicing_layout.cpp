@@ -86,6 +86,9 @@ std::optional<std::string> why_not_laid_out(const Kernel& kernel, std::string_vi
     return fmt::format("kernel '{}' has no argument '{}' that is an array of known shape",
                        kernel.name, array);
   }
+  if (argument->address_space == AddressSpace::image) {
+    return fmt::format("'{}' is an image, whose elements devices order themselves", array);
+  }
   if (has_linear_access(kernel, array) || is_in_raw_text(kernel, array)) {
     return fmt::format(
         "statements of kernel '{}' know the places of the elements of '{}' in memory", kernel.name,

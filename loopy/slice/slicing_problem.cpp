@@ -10,6 +10,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
@@ -562,9 +563,10 @@ class ProblemReader {
     const Argument* argument = find_argument(kernel_, access.array);
     const auto lanes = static_cast<std::int64_t>(16 / read.element_bytes);
     const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
-    if (argument == nullptr || !last || (lanes != 2 && lanes != 4) ||
-        read.axes.back().others + read.axes.back().outer_sums != 1 || last->terms().size() != 1 ||
-        last->constant() != 0 || last->terms().front().coefficient != 1) {
+    if (argument == nullptr || argument->address_space == AddressSpace::image || !last ||
+        (lanes != 2 && lanes != 4) || read.axes.back().others + read.axes.back().outer_sums != 1 ||
+        last->terms().size() != 1 || last->constant() != 0 ||
+        last->terms().front().coefficient != 1) {
       return 0;
     }
     const std::vector<Expr> strides = argument->strides_elements.empty()
@@ -677,8 +679,9 @@ class ProblemReader {
                            std::any_of(read.axes.begin(), read.axes.end(), [&](const auto& axis) {
                              return axis.others + axis.outer_sums > 1 || is_window(axis);
                            });
-    return is_shared && group.is_affine && problem_.fetchable.size() < most_fetchable &&
-           !is_overwritten(kernel_, read.array) && !is_at_own_place(group) &&
+    return is_shared && group.is_affine && find_image(kernel_, read.array) == nullptr &&
+           problem_.fetchable.size() < most_fetchable && !is_overwritten(kernel_, read.array) &&
+           !is_at_own_place(group) &&
            std::all_of(group.inames.begin(), group.inames.end(),
                        [&](const std::string& iname) { return is_cut(iname) || can_stay(iname); });
   }

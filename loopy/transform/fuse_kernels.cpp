@@ -28,7 +28,8 @@ std::optional<Argument> united(const Argument& first, const Argument& second) {
   const bool is_same_type = !first.type || !second.type || *first.type == *second.type;
   const bool is_same_place = are_equal(first.strides_elements, second.strides_elements) &&
                              are_equal({first.offset_elements}, {second.offset_elements}) &&
-                             first.address_space == second.address_space;
+                             first.address_space == second.address_space &&
+                             first.image_reads == second.image_reads;
   if (first.is_array != second.is_array || !is_same_type || !is_same_place) {
     return std::nullopt;
   }
@@ -110,6 +111,7 @@ std::optional<Refusal> find_flow_refusal(const Kernel& first, const Kernel& seco
   }
   Argument as_given = *taken;
   as_given.address_space = given->address_space;
+  as_given.image_reads = given->image_reads;
   if (!united(*given, as_given)) {
     return refuse_flow("they do not agree about its type, shape or layout");
   }

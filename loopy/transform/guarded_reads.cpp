@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rtcg/loopy/analyze/find_integer_point.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
@@ -119,7 +120,8 @@ class ReadGuard {
 
   Expr guarded_access(const Expr& expr, const Access& access, const Place& place) {
     const std::optional<ArrayLayout> layout = find_layout(kernel_, access.array);
-    if (!layout || layout->shape.size() != access.indices.size()) {
+    if (!layout || layout->shape.size() != access.indices.size() ||
+        find_image(kernel_, access.array) != nullptr) {  // has values outside, too
       return expr;
     }
     std::vector<Expr> inner;

@@ -9,6 +9,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/trimmed.h"
 #include "rtcg/loopy/analyze/footprint.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/kernel/expand_rules.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/launches.h"
@@ -665,6 +666,17 @@ std::optional<Argument> find_array(const Kernel& kernel, std::string_view name) 
   return array;
 }
 
+/// Elements outside of an image have values, which a tile would lack.
+void refuse_image(const Kernel& kernel, const std::string& array) {
+  if (find_image(kernel, array) != nullptr) {
+    throw InvalidInput("loopy.add_prefetch.image",
+                       fmt::format("'{}' of kernel '{}' is an image, whose reads the device's "
+                                   "texture cache serves: read it as it is, or precompute a rule "
+                                   "that reads it",
+                                   array, kernel.name));
+  }
+}
+
 std::optional<std::string> why_not_slices(const Argument& array, const Pattern& pattern) {
   for (std::size_t axis = 0; axis < pattern.indices.size(); ++axis) {
     if (pattern.indices.size() != array.shape.size()) {
@@ -697,6 +709,7 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
     throw InvalidInput("loopy.add_prefetch.not_possible",
                        fmt::format("kernel '{}' has no array '{}'", kernel.name, source.name));
   }
+  refuse_image(kernel, plain);
   auto reason = why_not_arguments(kernel, sweep, options);
   reason = reason ? reason : why_not_slices(*found, source.pattern);
   reason = options.any_sweep ? "any_sweep is for rules, not for arrays" : reason;
@@ -744,6 +757,7 @@ Kernel add_prefetch(Kernel kernel, std::string_view array, const std::vector<std
 StagedReads stage_reads(Kernel kernel, const ReadsToStage& reads,
                         const std::vector<std::string>& sweep, const PrecomputeOptions& options) {
   const Argument& array = reads.array;
+  refuse_image(kernel, array.name);
   Source source;
   source.name = array.name;
   source.pattern.name = array.name;

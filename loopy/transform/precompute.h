@@ -82,8 +82,8 @@ struct PrecomputeOptions {
 ///               `a$near`
 /// @throws InvalidInput  loopy.add_prefetch.not_possible, loopy.add_prefetch.nothing_replaced,
 ///                       loopy.add_prefetch.input_changes, loopy.add_prefetch.reorders_loops,
-///                       loopy.add_prefetch.no_vector, loopy.parse_expr.syntax, and what footprint
-///                       throws
+///                       loopy.add_prefetch.no_vector, loopy.add_prefetch.image,
+///                       loopy.parse_expr.syntax, and what footprint throws
 /// @source Loo.py `add_prefetch`
 [[nodiscard]] Kernel add_prefetch(Kernel kernel, std::string_view array,
                                   const std::vector<std::string>& sweep,

@@ -53,13 +53,17 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
       worker_use_(options.workers),
       workers_({{}, compile_threads(options)}),
       timer_(device, options.cache),
-      budget_seconds_(options.budget_seconds) {
+      budget_seconds_(options.budget_seconds),
+      sizes_(options.constraints.parameters) {
   const Kernel typed = infer_types(expand_subst(kernel));
   for (const Instruction& instruction : typed.instructions) {
     written_names_.merge(written_variables(instruction));
   }
   InterpretArguments arguments{options.constraints.parameters, {}, {}};
   for (const Argument& argument : typed.arguments) {
+    if (argument.address_space == AddressSpace::image) {
+      image_types_.emplace(argument.name, argument);
+    }
     if (!argument.is_array) {
       const auto value = options.constraints.parameters.find(argument.name);
       arguments.reals[argument.name] =
@@ -106,6 +110,12 @@ void DeviceRunner::begin() {
 }
 
 void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
+  if (const auto image = image_types_.find(name); image != image_types_.end()) {
+    images_.push_back(std::make_unique<ImageArgument>(stream_, image->second, sizes_, array));
+    arguments_.push_back(arg(name, images_.back()->texture()));
+    memory_bytes_ = memory_bytes_ + static_cast<double>(array.bytes.size());
+    return;
+  }
   const auto& buffer =
       buffers_.emplace(name, runtime::Buffer<std::byte>(device_, array.bytes)).first->second;
   const auto numbers = static_cast<std::size_t>(array.numbers_an_element);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/loopy/execute/image_argument.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/expected_results.h"
 #include "rtcg/loopy/tune/launch_timer.h"
@@ -174,6 +175,9 @@ class DeviceRunner : public CandidateRunner {
   std::optional<runtime::Buffer<std::int32_t>> wrong_{};
   std::atomic<double> memory_bytes_ = 0;
   const double budget_seconds_;
+  const IntegerValues sizes_;
+  std::map<std::string, Argument> image_types_{};
+  std::vector<std::unique_ptr<ImageArgument>> images_{};
   std::int64_t sample_stride_ = 0;  ///< of the host's iterations; 0: not known yet
   std::atomic<double> timed_share_ = 1;
   std::map<cgen::ScalarKind, Executor> comparisons_{};

@@ -179,6 +179,10 @@ const TextureOptions& Texture::options() const noexcept {
   return state_->options;
 }
 
+const ImageShape& Texture::shape() const noexcept {
+  return state_->image->shape;
+}
+
 TextureRef Texture::ref() const noexcept {
   return {state_->handle};
 }

@@ -181,6 +181,8 @@ class Texture {
 
   [[nodiscard]] Device device() const noexcept;
   [[nodiscard]] const TextureOptions& options() const noexcept;
+  /// Of its image.
+  [[nodiscard]] const ImageShape& shape() const noexcept;
   [[nodiscard]] TextureRef ref() const noexcept;
   // NOLINTNEXTLINE(google-explicit-constructor): an owner converts to a reference.
   operator TextureRef() const noexcept { return ref(); }

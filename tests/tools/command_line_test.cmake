@@ -125,6 +125,10 @@ expect(0 "launches:\n  for t in .0, steps.:\n    heat_0.t.: grid" explain ${kern
 expect(0 "launches +- +14\n" explain ${kernels}/heat.loopy --set n=1000 --set steps=7)
 expect(0 "\"host_loops\": .[^a-z]*\"iname\": \"t\"" explain ${kernels}/heat.loopy --json)
 expect(1 "tools.rtcg.bad_value" explain ${kernels}/axpy.loopy --set n)
+# Images: kernels read them through textures, and the interpreter knows what these give.
+expect(0 "correct" run ${kernels}/turn.loopy --small --set cosine=0.8 --set sine=0.6 -d host --check)
+expect(0 "cudaTextureObject_t picture.*tex2D<float>.picture" show ${kernels}/turn.loopy --target cuda)
+expect(0 "picture +f32.h, w. +image +read" explain ${kernels}/turn.loopy)
 expect(0 "launches" explain ${kernels}/axpy.loopy --draw tree.dot)
 file(READ ${WORK}/tree.dot drawing)
 if(NOT drawing MATCHES "digraph kernel.*z\\[256")

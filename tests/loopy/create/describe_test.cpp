@@ -98,11 +98,26 @@ Kernel typed_transpose() {
       .add(result(j, i) = matrix(i, j));
 }
 
+Kernel typed_turn() {
+  const auto [row, column] = inames("y", "x");
+  const Param h("h"), w("w"), cosine("cosine", f32), sine("sine", f32);
+  const Array picture = Array("picture", f32, {h, w})
+                            .image({ImageReads::Outside::border, ImageReads::Between::linear});
+  const Array result("out", f32, {h, w});
+  const Rule v("v", {}, row - h / 2.0F), u("u", {}, column - w / 2.0F);
+  return kernel("turn")
+      .domain(0 <= row && 0 <= column && row < h && column < w)
+      .arguments({picture, result, cosine, sine})
+      .add(result(row, column) = picture.sample(
+               {h / 2.0F + cosine * v() - sine * u(), w / 2.0F + sine * v() + cosine * u()}));
+}
+
 TEST(Describe, SaysWhatTheFilesOfExamplesSay) {
   const std::map<std::string, Kernel> twins = {
       {"axpy", typed_axpy()},       {"heat", typed_heat()},
       {"matmul", typed_matmul()},   {"row_sums", typed_row_sums()},
-      {"stencil", typed_stencil()}, {"transpose", typed_transpose()}};
+      {"stencil", typed_stencil()}, {"transpose", typed_transpose()},
+      {"turn", typed_turn()}};
   std::set<std::string> files;
   for (const auto& entry :
        std::filesystem::directory_iterator(RTCG_SOURCE_DIR "/examples/kernels")) {
@@ -507,6 +522,21 @@ TEST(Describe, SaysWhichLineIsWrong) {
   line = __LINE__ + 1;
   const Description indexed = kernel("f").domain(below_n).add(a(b(i)) = 1);
   EXPECT_EQ(message_of([&] { static_cast<void>(indexed.make()); }).find(here(line)), 0U);
+}
+
+TEST(Describe, HasImages) {
+  const Param h("h"), w("w");
+  const Array picture = Array("picture", f32, {h, w})
+                            .image({ImageReads::Outside::border, ImageReads::Between::linear});
+  const Array shifted("shifted", f32, {h, w});
+  expect_twins(make_kernel("{[i, j]: 0 <= i < h and 0 <= j < w}",
+                           "shifted[i, j] = picture[i - 1, j] + sample(picture, i, j + 0.5)",
+                           {.name = "shift",
+                            .arguments = "shifted: f32[h, w]; picture: f32[h, w] {space=image, "
+                                         "filter=linear, address=border}"}),
+               kernel("shift")
+                   .domain(0 <= i && i < h && 0 <= j && j < w)
+                   .add(shifted(i, j) = picture(i - 1, j) + picture.sample({i, j + 0.5})));
 }
 
 }  // namespace

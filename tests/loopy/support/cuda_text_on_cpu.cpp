@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/codegen/host_plan.h"
+#include "rtcg/loopy/execute/image_argument.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
 
 namespace rtcg::loopy {
@@ -56,10 +58,12 @@ struct Scalars {
 }  // namespace
 
 struct CudaTextOnCpu::Text {
-  explicit Text(const Kernel& kernel)
-      : program(generate(kernel, Target::cuda)),
+  explicit Text(const Kernel& of)
+      : kernel(infer_types(of)),
+        program(generate(of, Target::cuda)),
         harness(cgen::print_module(program.module, cgen::Dialect::cuda).text) {}
 
+  Kernel kernel;
   GeneratedProgram program;
   testing::CudaOnCpu harness;
 };
@@ -84,6 +88,9 @@ ArgumentData CudaTextOnCpu::run(const IntegerValues& parameters, ArgumentData ar
   std::vector<void*> pointers;
   std::vector<testing::BufferRef> buffers;
   pointers.reserve(text_->program.parameters.size());
+  std::vector<std::unique_ptr<ImageArgument>> images;  // of the host, as the harness reads them
+  std::vector<std::uint64_t> textures;
+  textures.reserve(text_->program.parameters.size());
   std::vector<void*> values;
   for (const KernelParameter& parameter : text_->program.parameters) {
     if (!parameter.is_array) {
@@ -94,6 +101,14 @@ ArgumentData CudaTextOnCpu::run(const IntegerValues& parameters, ArgumentData ar
       ArrayData& temporary = temporaries[parameter.name];
       const auto count = evaluate_integer(*parameter.temporary_count, parameters).value();
       temporary.bytes.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * 16);
+    }
+    if (parameter.image_axes != 0) {
+      images.push_back(std::make_unique<ImageArgument>(
+          runtime::Device::host().default_stream(), *find_argument(text_->kernel, parameter.name),
+          parameters, arrays.at(parameter.name)));
+      textures.push_back(images.back()->texture().ref().handle);
+      values.push_back(&textures.back());
+      continue;
     }
     ArrayData& array =
         parameter.temporary_count ? temporaries.at(parameter.name) : arrays.at(parameter.name);
