@@ -345,6 +345,8 @@ struct Explanation {
   Kernel ready;
   loopy::LoopTree tree;
   std::vector<loopy::LaunchPlan> launches;
+  std::vector<loopy::LaunchPlan>
+      parts;  ///< the same where they are not joined, as the tree has them
   Counts counts_as_described;
   Counts counts;
   std::vector<Access> accesses;
@@ -370,8 +372,15 @@ Explanation explanation_of(const KernelWords& words, const Kernels& kernels) {
   explanation.counts = counts_of(statistics_of(kernels.transformed), values);
   explanation.counts["barriers of a block"] =
       count_text(loopy::count_barriers(explanation.ready, explanation.tree), values);
+  const bool is_joined =
+      !explanation.launches.empty() && explanation.launches.front().is_cooperative;
+  explanation.parts = is_joined ? loopy::generate(kernels.transformed, parse_target(words.target),
+                                                  {.joins_launches = false})
+                                      .launches
+                                : explanation.launches;
   explanation.counts["launches"] =
-      count_text(loopy::count_launches(explanation.ready, explanation.tree), values);
+      is_joined ? "1"
+                : count_text(loopy::count_launches(explanation.ready, explanation.tree), values);
   // of the preprocessed kernel: its copies are on axes, and shared memory is explicit
   explanation.accesses = accesses_of(loopy::count_operations(explanation.ready), values);
   return explanation;
@@ -488,7 +497,7 @@ void explain(const KernelWords& words) {
   words.output.as_json ? print_json(explanation) : print_text(explanation);
   if (!words.drawing.empty()) {
     std::vector<std::string> titles;
-    for (const loopy::LaunchPlan& launch : explanation.launches) {
+    for (const loopy::LaunchPlan& launch : explanation.parts) {
       titles.push_back(launch_text(launch));
     }
     draw_loop_tree(explanation.ready, explanation.tree, titles, words.drawing);

@@ -12,6 +12,7 @@
 #include "rtcg/loopy/check/check_same_memory.h"
 #include "rtcg/loopy/codegen/atomic_update.h"
 #include "rtcg/loopy/codegen/check_temporaries.h"
+#include "rtcg/loopy/codegen/joined_launch.h"
 #include "rtcg/loopy/codegen/kernel_function.h"
 #include "rtcg/loopy/codegen/last_block.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
@@ -173,8 +174,10 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   if (!rules.has_async_copies) {
     tree = without_copy_fences(kernel, std::move(tree));
   }
+  const bool is_joined = joins_launches(kernel, rules, options, launches_of(tree).size());
+  // last blocks count in memory that a launch leaves as it was, which is too late within one
   const std::vector<LaunchTree> launches =
-      rules.has_device_fences ? joined_launches_of(kernel, tree) : launches_of(tree);
+      rules.has_device_fences && !is_joined ? joined_launches_of(kernel, tree) : launches_of(tree);
   std::vector<LaunchAxes> axes;
   axes.reserve(launches.size());
   for (const LaunchTree& launch : launches) {
@@ -191,6 +194,9 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   program.index_type = options.index_type;
   program.parameters = kernel_parameters(kernel, rules);
   mark_tile_counters(kernel, program.parameters);
+  if (is_joined) {
+    mark_passed_arrays(program.parameters);
+  }
   const std::vector<std::string> counters =
       add_last_block_counters(kernel, launches, axes, program.parameters);
   std::set<HelperFunction> helpers;
@@ -218,6 +224,12 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
         std::any_of(tree_of_launch.begin(), tree_of_launch.end(), contains_barrier);
     functions.push_back(kernel_function(launch, program.launches.back(), program.parameters,
                                         std::move(body.statements), has_barriers));
+  }
+  if (is_joined) {
+    JoinedLaunch joined =
+        join_launches(kernel, rules, options, program.launches, functions, helpers);
+    program.launches = {std::move(joined.plan)};
+    functions.push_back(std::move(joined.function));
   }
   // last: only now all helpers and functions that kernels call are known
   program.module = module_of(kernel, target, head_comment(kernel, program, options), helpers,

@@ -23,9 +23,11 @@ struct TargetRules {
   bool computes_f16 = true;
   bool computes_bf16 = false;
   bool has_warp_shuffles = false;
-  /// Whether a block can order its accesses for all blocks of the launch: fences of OpenCL C 1.2 are
-  /// about a block alone.
+  /// Whether a block can order its accesses for all blocks of the launch: fences of OpenCL C 1.2
+  /// are about a block alone.
   bool has_device_fences = true;
+  /// Whether all blocks of a launch can wait for each other.
+  bool has_grid_barriers = false;
   /// Whether copies to shared memory run while the threads compute. Only these need fences.
   bool has_async_copies = false;
   /// Arrays of a block that need more are parts of one array whose size the launch gives.

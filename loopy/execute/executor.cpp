@@ -32,7 +32,10 @@ struct Variant {
   std::vector<std::array<IntegerFormula, 3>> grids;  // of each launch
   std::vector<runtime::Kernel> kernels;              // of each launch
   std::vector<runtime::KernelResources> resources;
-  std::uint64_t hash = 0;  // of the binary
+  std::uint64_t hash = 0;            // of the binary
+  std::uint64_t blocks_at_once = 0;  // of a cooperative launch
+
+  [[nodiscard]] bool is_cooperative() const { return generated.launches.front().is_cooperative; }
 
   [[nodiscard]] bool has_host_loops() const {
     return std::any_of(generated.launches.begin(), generated.launches.end(),
@@ -132,7 +135,8 @@ std::vector<runtime::LaunchShape> shapes_of(const Variant& variant,
     };
     shapes.push_back({{grid[0], grid[1], grid[2]},
                       {block(0), block(1), block(2)},
-                      static_cast<std::size_t>(plan.dynamic_shared_bytes)});
+                      static_cast<std::size_t>(plan.dynamic_shared_bytes),
+                      plan.is_cooperative});
   }
   return shapes;
 }
@@ -185,10 +189,6 @@ ReadyCall ready_call(const Variant& variant, const LaunchArguments& checked,
 
 }  // namespace
 
-struct Executor::State {
-  State(Kernel made, runtime::Device on)
-      : kernel(std::move(made)), device(on), rules(kernel, on), zeros(on) {}
-
 NamedArgument arg(std::string name, const runtime::Texture& texture) {
   const runtime::ImageShape& shape = texture.shape();
   std::vector<std::int64_t> lengths;
@@ -199,25 +199,50 @@ NamedArgument arg(std::string name, const runtime::Texture& texture) {
                                                 texture.options(), std::move(lengths)}};
 }
 
+struct Executor::State {
+  State(Kernel made, runtime::Device on)
+      : kernel(std::move(made)), device(on), rules(kernel, on), zeros(on) {}
+
   const Variant& variant(bool is_wide) { return variant(is_wide, device.backend().compiler()); }
 
-  const Variant& variant(bool is_wide, runtime::Compiler& compiler) {
+  const Variant& variant(bool is_wide, runtime::Compiler& compiler, bool is_joined) {
     const std::lock_guard lock(mutex);
-    std::optional<Variant>& slot = variants[is_wide ? 1 : 0];
+    std::optional<Variant>& slot = variants[(is_wide ? 1 : 0) + (is_joined ? 2 : 0)];
     if (!slot) {
-      slot = make(is_wide, compiler);
+      slot = make(is_wide, compiler, is_joined);
     }
     return *slot;
+  }
+  const Variant& variant(bool is_wide, runtime::Compiler& compiler) {
+    return variant(is_wide, compiler, joins_launches);
   }
 
   /// Whose indices reach all of the arguments, the loops, and the temporaries in global memory.
   const Variant& variant_for(const LaunchArguments& checked) {
-    const Variant& narrow = variant(!checked.fits_32_bits());
+    const Variant& first = variant_for(checked, joins_launches);
+    if (!first.generated.launches.empty() && first.is_cooperative() &&
+        !is_held_at_once(first, checked)) {
+      return variant_for(checked, false);
+    }
+    return first;
+  }
+
+  /// Whether the device has room for all blocks of the launch.
+  static bool is_held_at_once(const Variant& variant, const LaunchArguments& checked) {
+    const runtime::Extent3 grid = shapes_of(variant, checked).front().grid;
+    return grid.x <= variant.blocks_at_once && grid.y <= variant.blocks_at_once &&
+           grid.z <= variant.blocks_at_once && grid.x * grid.y <= variant.blocks_at_once &&
+           grid.x * grid.y * grid.z <= variant.blocks_at_once;
+  }
+
+  const Variant& variant_for(const LaunchArguments& checked, bool is_joined) {
+    runtime::Compiler& compiler = device.backend().compiler();
+    const Variant& narrow = variant(!checked.fits_32_bits(), compiler, is_joined);
     const bool fits = std::all_of(
         narrow.parameters.begin(), narrow.parameters.end(), [&](const CallParameter& each) {
           return !each.count || static_cast<std::int64_t>(checked.count_of(each)) < most_of_32_bits;
         });
-    return fits ? narrow : variant(true);
+    return fits ? narrow : variant(true, compiler, is_joined);
   }
 
   void run(runtime::StreamRef stream, const LaunchArguments& checked) {
@@ -237,8 +262,9 @@ NamedArgument arg(std::string name, const runtime::Texture& texture) {
     ready_call(found, checked, addresses).run(stream);
   }
 
-  Variant make(bool is_wide, runtime::Compiler& compiler) const {
+  Variant make(bool is_wide, runtime::Compiler& compiler, bool is_joined) const {
     GenerateOptions options;
+    options.joins_launches = is_joined;
     options.index_type = is_wide ? cgen::i64 : cgen::i32;
     options.most_statements = most_statements_from_environment(options.most_statements);
     const runtime::DeviceInfo& info = device.info();
@@ -258,7 +284,7 @@ NamedArgument arg(std::string name, const runtime::Texture& texture) {
       made.program_name = kernel.name;
       return made;
     };
-    const bool is_compiled = binary && !is_wide;
+    const bool is_compiled = binary && !is_wide && is_joined == joins_launches;
     if (is_compiled && runtime::are_launches_captured()) {
       runtime::remember_text(*binary, request());
     }
@@ -271,6 +297,13 @@ NamedArgument arg(std::string name, const runtime::Texture& texture) {
                               rules.formula(launch.grid[2])});
       result.kernels.push_back(program.kernel(launch.kernel_name));
       add_dynamic_bytes(launch, result.resources);
+      if (launch.is_cooperative) {
+        const std::int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+        result.blocks_at_once =
+            static_cast<std::uint64_t>(info.multiprocessors) *
+            static_cast<std::uint64_t>(result.kernels.back().blocks_per_multiprocessor(
+                static_cast<int>(threads), static_cast<std::size_t>(launch.dynamic_shared_bytes)));
+      }
     }
     return result;
   }
@@ -278,10 +311,11 @@ NamedArgument arg(std::string name, const runtime::Texture& texture) {
   const Kernel kernel;
   const runtime::Device device;
   const ArgumentRules rules;
+  const bool joins_launches = kernel.joins_launches && device.info().has_cooperative_launch;
   const bool has_disjoint_writes = states_disjoint_writes(kernel);
   std::optional<runtime::CompiledProgram> binary{};  // compiled before
   std::mutex mutex;                                  // of variants
-  std::optional<Variant> variants[2];
+  std::optional<Variant> variants[4];                // wide ones, and with one launch for all
   ZeroTemporaries zeros;
 };
 

@@ -253,6 +253,8 @@ struct Kernel {
   std::int64_t swizzle_blocks = 0;
   /// Axes of the grid whose iterations a given number of blocks runs, see walk_grid().
   std::map<int, Expr> walking_blocks{};
+  /// Whether global barriers are ones within a launch where a device has that, see join_launches().
+  bool joins_launches = false;
   /// The transformations so far.
   std::vector<RecipeStep> recipe{};
 };

@@ -193,6 +193,9 @@ std::string recipe_text(const Kernel& kernel) {
   for (const auto& [axis, blocks] : kernel.walking_blocks) {
     steps.push_back({"walk_grid", {std::to_string(axis), to_string(blocks)}, {}});
   }
+  if (kernel.joins_launches) {
+    steps.push_back({"join_launches", {}, {}});
+  }
   for (const Temporary& temporary : kernel.temporaries) {
     const std::string list = "[" + temporary.name + "]";
     const AddressSpace space = temporary.address_space;

@@ -292,6 +292,9 @@ std::string to_string(const Kernel& kernel) {
   text += section("blocks", lines_of(kernel.walking_blocks, [](const auto& each) {
                     return fmt::format("{} walk along g.{}", to_string(each.second), each.first);
                   }));
+  if (kernel.joins_launches) {
+    text += section("launches", {"joined"});
+  }
   text += section("temporaries", lines_of(kernel.temporaries, print_temporary));
   text += section("rules", lines_of(kernel.rules,
                                     [](const SubstitutionRule& rule) { return to_string(rule); }));

@@ -33,6 +33,7 @@
 #include "rtcg/loopy/transform/instruction_inames.h"
 #include "rtcg/loopy/transform/join_domains.h"
 #include "rtcg/loopy/transform/join_inames.h"
+#include "rtcg/loopy/transform/join_launches.h"
 #include "rtcg/loopy/transform/keep_row.h"
 #include "rtcg/loopy/transform/loosen_bounds.h"
 #include "rtcg/loopy/transform/map_domain.h"
@@ -409,6 +410,7 @@ Table loop_rows() {
                             text, text, pairs, inline_options)},
       {"join_domains", row(join_domains, text)},
       {"join_inames", row(join_inames, list, join_options)},
+      {"join_launches", row(join_launches)},
       {"loosen_bounds", row(loosen_bounds, text, list)},
       {"make_reduction_inames_unique", row(make_reduction_inames_unique)},
       {"map_domain", row(map_domain, pairs)},

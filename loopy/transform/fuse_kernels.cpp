@@ -219,6 +219,7 @@ Kernel fuse_kernels(Kernel first, const Kernel& second, const FuseOptions& optio
   first.assumptions.add(added.assumptions);
   first.iname_tags.insert(added.iname_tags.begin(), added.iname_tags.end());
   first.walking_blocks.insert(added.walking_blocks.begin(), added.walking_blocks.end());
+  first.joins_launches = first.joins_launches || added.joins_launches;
   record(first, "fuse_kernels", {to_string(to_kernel_file(second))},
          {{"data_flow", fmt::format("{}", fmt::join(options.data_flow, ":"))},
           {"suffix", options.suffix == FuseOptions{}.suffix ? "" : options.suffix}});

@@ -380,5 +380,44 @@ extern "C" __global__ void f(Pair pair) { pair.out[0] = pair.more; pair.out[-1] 
   EXPECT_EQ(out, (std::vector<int>{0, 1, 5, 0}));
 }
 
+TEST(CudaOnCpu, LetsBlocksOfACooperativeLaunchWait) {
+  // the body is what the harness replaces
+  CudaOnCpu program(R"(
+static __device__ void rtcg_grid_barrier() {
+  asm("mov.u32 %0, %%envreg2;" :: "r"(0));
+}
+extern "C" __global__ void turns(int* x, int skipping) {
+  const int blocks = gridDim.x, block = blockIdx.x;
+  for (int round = 0; round < 10; ++round) {
+    const int from = round % 2 * blocks, to = blocks - from;
+    if (threadIdx.x == 0) x[to + block] = x[from + block] + x[from + (block + 1) % blocks];
+    if (block != skipping) rtcg_grid_barrier();
+  }
+})");
+  constexpr int blocks = 5;
+  std::vector<int> x = {3, 1, 4, 1, 5, 0, 0, 0, 0, 0};
+  std::vector<int> expected = x;
+  for (int round = 0; round < 10; ++round) {
+    const int from = round % 2 * blocks;
+    for (int block = 0; block < blocks; ++block) {
+      expected[blocks - from + block] = expected[from + block] + expected[from + (block + 1) % 5];
+    }
+  }
+  int* pointer = x.data();
+  int skipping = -1;
+  CudaOnCpuLaunch launch{{blocks, 1, 1}, {4, 1, 1}};
+  launch.is_cooperative = true;
+  std::vector<int> again = x;
+  program.run_checked("turns", launch, {&pointer, &skipping}, {ref(x)});
+  EXPECT_EQ(x, expected);
+  skipping = 2;
+  pointer = again.data();
+  EXPECT_ERROR("tests.cuda_on_cpu.divergent_barrier",
+               program.launch("turns", launch, {&pointer, &skipping}));
+  launch.grid[0] = 65;
+  EXPECT_ERROR("tests.cuda_on_cpu.bad_launch",
+               program.launch("turns", launch, {&pointer, &skipping}));
+}
+
 }  // namespace
 }  // namespace rtcg::testing

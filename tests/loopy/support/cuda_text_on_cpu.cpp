@@ -121,6 +121,7 @@ ArgumentData CudaTextOnCpu::run(const IntegerValues& parameters, ArgumentData ar
         const LaunchPlan& plan = text_->program.launches[i];
         testing::CudaOnCpuLaunch launch;
         launch.shared_bytes = static_cast<unsigned>(plan.dynamic_shared_bytes);
+        launch.is_cooperative = plan.is_cooperative;
         bool is_empty = false;
         for (std::size_t axis = 0; axis < 3; ++axis) {
           const std::int64_t blocks = evaluate_integer(plan.grid[axis], parameters).value();

@@ -71,6 +71,12 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
     rest = source.begin() + it->position() + it->length();
   }
   text.append(rest, source.end());
+  // the barrier of the grid asks the hardware where its counter is
+  constexpr std::string_view barrier = "static __device__ void rtcg_grid_barrier() {";
+  if (const std::size_t at = text.find(barrier); at != std::string::npos) {
+    const std::size_t body = at + barrier.size();
+    text.replace(body, text.find("\n}", body) - body, "\n  RTCG_CUDA_GRID_BARRIER();");
+  }
   for (const std::string& name : kernels) {
     text += fmt::format(R"(
 extern "C" __attribute__((visibility("default"))) void rtcg_call_{0}(void** arguments) {{

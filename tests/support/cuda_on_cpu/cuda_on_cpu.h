@@ -12,6 +12,9 @@ struct CudaOnCpuLaunch {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;
+  /// Whether all blocks run at once, each on a thread of the CPU, and can wait for each other; at
+  /// most 64.
+  bool is_cooperative = false;
 };
 
 /// Memory that a kernel gets by pointer.
@@ -25,7 +28,7 @@ struct BufferRef {
 ///
 /// Kernels are `extern "C"`. `extern __shared__` arrays, static shared memory outside of
 /// templates, warp operations, atomics, vector types, __half and __nv_bfloat16 are there; streams,
-/// cooperative groups and launches from kernels are not. Texture and surface objects are those of
+/// cooperative groups and launches from kernels are not; rtcg's own barrier of the grid is. Texture and surface objects are those of
 /// the host's images. Any number of texts may live at
 /// once; launches must come from one thread at a time.
 class CudaOnCpu {

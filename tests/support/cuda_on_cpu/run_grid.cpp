@@ -24,6 +24,7 @@ constexpr char canary = '\xc9';
 constexpr std::size_t canary_bytes = 4096;
 constexpr std::size_t most_shared_bytes = 232448;
 constexpr std::size_t most_threads = 1024;
+constexpr std::size_t most_blocks_at_once = 64;
 
 /// What a thread of the CPU needs to run blocks; kept from launch to launch, because texts remember
 /// where their dynamic shared memory is.
@@ -113,6 +114,11 @@ std::size_t product(const unsigned (&sizes)[3]) {
 
 void check_launch(const CudaOnCpuLaunch& launch) {
   const std::size_t threads = product(launch.block);
+  if (launch.is_cooperative && product(launch.grid) > most_blocks_at_once) {
+    throw InvalidInput("tests.cuda_on_cpu.bad_launch",
+                       fmt::format("a cooperative launch has at most {} blocks, found {}",
+                                   most_blocks_at_once, product(launch.grid)));
+  }
   if (threads == 0 || threads > most_threads || product(launch.grid) == 0 ||
       launch.shared_bytes > most_shared_bytes) {
     throw InvalidInput("tests.cuda_on_cpu.bad_launch",
@@ -121,6 +127,58 @@ void check_launch(const CudaOnCpuLaunch& launch) {
                                    most_threads, most_shared_bytes, threads, launch.shared_bytes));
   }
 }
+
+/// Where the blocks of a cooperative launch wait for each other.
+class GridBarrier {
+ public:
+  explicit GridBarrier(std::size_t blocks) : blocks_(blocks) {}
+
+  void wait() {
+    std::unique_lock lock(mutex_);
+    if (ended_ > 0) {
+      is_broken_ = true;
+      is_changed_.notify_all();
+    }
+    const std::size_t round = round_;
+    if (++arrived_ == blocks_) {
+      arrived_ = 0;
+      ++round_;
+      is_changed_.notify_all();
+      return;
+    }
+    is_changed_.wait(lock, [&] { return round_ != round || is_broken_; });
+  }
+  /// Of a block that has ended: nobody may wait for it any more.
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    ++ended_;
+    is_broken_ = is_broken_ || arrived_ > 0;
+    is_changed_.notify_all();
+  }
+  /// Lets all blocks go on, whatever they do then.
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    is_broken_ = true;
+    is_changed_.notify_all();
+  }
+  [[nodiscard]] bool is_broken() {
+    const std::lock_guard lock(mutex_);
+    return is_broken_;
+  }
+
+  static void wait_for_grid() { current->wait(); }
+  static thread_local GridBarrier* current;
+
+ private:
+  const std::size_t blocks_;
+  std::mutex mutex_;  // of all below
+  std::condition_variable is_changed_;
+  std::size_t arrived_ = 0;
+  std::size_t ended_ = 0;
+  std::size_t round_ = 0;
+  bool is_broken_ = false;
+};
+thread_local GridBarrier* GridBarrier::current = nullptr;
 
 /// The blocks of one launch and the team that runs them.
 class Grid {
@@ -132,10 +190,18 @@ class Grid {
   }
 
   void run() {
-    const std::size_t team = std::min<std::size_t>(schedule_.team, blocks_.size());
+    const std::size_t team = launch_.is_cooperative
+                                 ? blocks_.size()
+                                 : std::min<std::size_t>(schedule_.team, blocks_.size());
     Team::instance().run(team, [this] { work(); });
     if (failure_) {
       std::rethrow_exception(failure_);
+    }
+    if (barrier_.is_broken()) {
+      throw InvalidInput("tests.cuda_on_cpu.divergent_barrier",
+                         fmt::format("the blocks of kernel '{}' do not meet at each barrier of the "
+                                     "grid",
+                                     call_.kernel));
     }
   }
 
@@ -149,7 +215,9 @@ class Grid {
       }
       try {
         run_one(blocks_[place]);
+        barrier_.leave();
       } catch (...) {
+        barrier_.give_up();
         const std::lock_guard lock(mutex_);
         if (place < failed_place_) {
           failed_place_ = place;
@@ -160,7 +228,8 @@ class Grid {
     }
   }
 
-  void run_one(std::size_t number) const {
+  void run_one(std::size_t number) {
+    GridBarrier::current = &barrier_;
     Worker& worker = Worker::current(product(launch_.block));
     rtcg_cuda::State& state = *call_.state();
     const unsigned* grid = launch_.grid;
@@ -170,6 +239,7 @@ class Grid {
                    static_cast<unsigned>(number / grid[0] % grid[1]),
                    static_cast<unsigned>(number / grid[0] / grid[1])};
     state.dynamic_shared = worker.dynamic_shared->bytes;
+    state.wait_for_grid = launch_.is_cooperative ? &GridBarrier::wait_for_grid : nullptr;
     std::fill(state.static_shared, state.static_shared_end, static_cast<char>(schedule_.poison));
     std::memset(state.dynamic_shared, schedule_.poison, launch_.shared_bytes);
     std::memset(state.dynamic_shared + launch_.shared_bytes, canary, canary_bytes);
@@ -194,6 +264,7 @@ class Grid {
   const CudaOnCpuLaunch& launch_;
   const CudaOnCpuSchedule& schedule_;
   std::vector<std::size_t> blocks_;
+  GridBarrier barrier_{blocks_.size()};
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::size_t failed_place_ = std::numeric_limits<std::size_t>::max();

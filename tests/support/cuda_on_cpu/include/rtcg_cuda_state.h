@@ -27,6 +27,9 @@ struct State {
   char* static_shared;
   char* static_shared_end;
   char* dynamic_shared;  ///< always the same for one thread of the CPU
+  /// Waits for the other blocks; by one thread of a block, while its others wait. Null: the launch
+  /// is not cooperative.
+  void (*wait_for_grid)();
 };
 
 }  // namespace rtcg_cuda

@@ -74,8 +74,8 @@ static inline T update(T* address, New compute) {
   T old;
   __atomic_load(address, &old, __ATOMIC_SEQ_CST);
   T next = compute(old);
-  while (!__atomic_compare_exchange(address, &old, &next, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST)) {
+  while (
+      !__atomic_compare_exchange(address, &old, &next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     next = compute(old);
   }
   return old;
@@ -95,6 +95,16 @@ using SameT = typename Same<T>::Type;
 #define __syncthreads_or(p) (__syncthreads_count(p) != 0 ? 1 : 0)
 #define __syncthreads_and(p) \
   (::rtcg_cuda::all_threads(::rtcg_cuda::state.calls->barrier(__LINE__, (p) != 0)))
+/// What rtcg_grid_barrier() of the text becomes.
+#define RTCG_CUDA_GRID_BARRIER()                                       \
+  do {                                                                 \
+    if (::rtcg_cuda::state.wait_for_grid == nullptr) __builtin_trap(); \
+    __syncthreads();                                                   \
+    if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {                \
+      ::rtcg_cuda::state.wait_for_grid();                              \
+    }                                                                  \
+    __syncthreads();                                                   \
+  } while (false)
 #define __shfl_sync(...) ::rtcg_cuda::shuffle_from(__LINE__, __VA_ARGS__)
 #define __shfl_up_sync(...) ::rtcg_cuda::shuffle_up(__LINE__, __VA_ARGS__)
 #define __shfl_down_sync(...) ::rtcg_cuda::shuffle_down(__LINE__, __VA_ARGS__)
