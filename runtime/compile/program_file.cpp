@@ -1,6 +1,7 @@
 #include "rtcg/runtime/compile/program_file.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <elf.h>
 #include <optional>
@@ -26,6 +27,26 @@ std::optional<OutputKind> kind_of_elf(std::string_view bytes) {
     return OutputKind::cubin;
   }
   return head.e_type == ET_DYN ? std::optional(OutputKind::host_shared_object) : std::nullopt;
+}
+
+// The container of nvcc -fatbin and fatbinary: a header, then cubins and PTX for several GPUs, of
+// which the driver takes the one that fits.
+struct FatbinHead {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t head_bytes;
+  std::uint64_t content_bytes;
+};
+constexpr std::uint32_t magic_of_fatbin = 0xBA55ED50;
+
+bool is_fatbin(std::string_view bytes) {
+  FatbinHead head;
+  if (bytes.size() < sizeof(head)) {
+    return false;
+  }
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  return head.magic == magic_of_fatbin && head.head_bytes >= sizeof(head) &&
+         head.head_bytes <= bytes.size() && head.content_bytes <= bytes.size() - head.head_bytes;
 }
 
 // The word after `.target` in PTX, which may begin with comments; empty: it is no PTX.
@@ -58,6 +79,8 @@ CompiledProgram read_program_file(const std::string& path) {
   if (const std::optional<OutputKind> kind = kind_of_elf(used)) {
     program.kind = *kind;
     program.target = *kind == OutputKind::cubin ? "" : "host";
+  } else if (is_fatbin(used)) {
+    program.kind = OutputKind::cubin;  // to be loaded as one
   } else {
     program.kind = OutputKind::ptx;
     program.target = target_of_ptx(used);
@@ -65,8 +88,9 @@ CompiledProgram read_program_file(const std::string& path) {
     if (program.target.empty()) {
       throw InvalidInput(
           "runtime.program.unknown_file",
-          fmt::format("'{}' is no program that can be loaded: give a cubin, PTX, or a shared "
-                      "object of the host, as `rtcg compile -o` and nvcc -cubin or -ptx write them",
+          fmt::format("'{}' is no program that can be loaded: give a cubin, a fatbin, PTX, or a "
+                      "shared object of the host, as `rtcg compile -o` and nvcc -cubin, -fatbin or "
+                      "-ptx write them",
                       path));
     }
   }

@@ -6,12 +6,13 @@
 
 namespace rtcg::runtime {
 
-/// A program that was compiled before, by nvcc or `rtcg compile -o`: a cubin, PTX, or a shared
-/// object of the host with kernels. The first bytes say which.
+/// A program that was compiled before, by nvcc or `rtcg compile -o`: a cubin, a fatbin with code for
+/// several GPUs, PTX, or a shared object of the host with kernels. The first bytes say which.
 ///
 ///     const Program program = Program::load(device, read_program_file("kernels.cubin"));
 ///
-/// Names are those in the file: `extern "C"` ones, or lowered. The target is known of PTX alone.
+/// Names are those in the file: `extern "C"` ones, or lowered. The target is known of PTX alone;
+/// a fatbin is loaded as a cubin is.
 ///
 /// The file contains code, which runs with the rights of the user who loads it.
 ///

@@ -8,6 +8,7 @@
 #include "rtcg/runtime/device/program.h"
 #include "tests/runtime/compile/fake_compiler.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/judged_devices.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -59,6 +60,67 @@ TEST_F(ProgramFile, IsWhatNvrtcMakes) {
     EXPECT_EQ(read.kind, kind);
     EXPECT_EQ(read.target, kind == OutputKind::ptx ? "sm_90" : "");
     EXPECT_EQ(read.binary, compiled.binary);
+  }
+}
+
+/// A fatbin of one cubin, which is not compressed.
+std::string fatbin_of(const std::string& cubin, std::uint32_t architecture) {
+  const auto as_bytes = [](const auto& head) {
+    return std::string(reinterpret_cast<const char*>(&head), sizeof(head));
+  };
+  struct Entry {
+    std::uint16_t kind = 2;  // a cubin
+    std::uint16_t version = 0x0101;
+    std::uint32_t head_bytes = 64;
+    std::uint64_t bytes = 0;
+    std::uint32_t compressed_bytes = 0;
+    std::uint32_t options = 0;
+    std::uint16_t minor_version = 0;
+    std::uint16_t major_version = 1;
+    std::uint32_t architecture = 0;
+    std::uint32_t name = 0;
+    std::uint32_t name_bytes = 0;
+    std::uint64_t flags = 0x11;  // 64 bits, of Linux
+    std::uint64_t unused = 0;
+    std::uint64_t whole_bytes = 0;
+  };
+  static_assert(sizeof(Entry) == 64);
+  Entry entry;
+  entry.bytes = (cubin.size() + 7) / 8 * 8;
+  entry.architecture = architecture;
+  const std::string padded = cubin + std::string(entry.bytes - cubin.size(), '\0');
+  struct Head {
+    std::uint32_t magic = 0xBA55ED50;
+    std::uint16_t version = 1;
+    std::uint16_t head_bytes = 16;
+    std::uint64_t content_bytes = 0;
+  };
+  Head head;
+  head.content_bytes = sizeof(entry) + padded.size();
+  return as_bytes(head) + as_bytes(entry) + padded;
+}
+
+TEST_F(ProgramFile, MayBeAFatbin) {
+  const std::string read = text_of(read_program_file(file(fatbin_of("cubin", 90))));
+  EXPECT_EQ(read, fatbin_of("cubin", 90));
+  EXPECT_EQ(read_program_file(file(fatbin_of("cubin", 90))).kind, OutputKind::cubin);
+  EXPECT_ERROR("runtime.program.unknown_file",
+               read_program_file(file(read.substr(0, read.size() - 1))));
+  for (const Device& device : judged_devices()) {
+    if (device.info().id.kind != BackendKind::cuda) {
+      continue;
+    }
+    const Program compiled =
+        Program::compile(device, "extern \"C\" __global__ void twice(float *x) { *x *= 2; }\n");
+    const std::string target = device.info().target;  // sm_90
+    const std::string path = file(
+        fatbin_of(text_of(compiled.compiled()),
+                  static_cast<std::uint32_t>(std::stoul(target.substr(target.find('_') + 1)))));
+    const Program program = Program::load(device, read_program_file(path));
+    const Stream stream(device);
+    const Buffer<float> x(device, std::vector<float>{1.5F});
+    program.function<float*>("twice")(stream, {1, 1}, x);
+    EXPECT_EQ(x.to_vector(stream).at(0), 3.0F);
   }
 }
 
