@@ -1,11 +1,13 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "rtcg/runtime/cuda/capture_turns.h"
 #include "rtcg/runtime/cuda/cuda_compiler.h"
@@ -23,6 +25,16 @@
 #include "rtcg/runtime/device/replay_program.h"
 
 namespace rtcg::runtime::cuda {
+
+/// A loop of a graph: its node, the handle of its condition, what it repeats, and the kernels that
+/// set the condition, ahead of it and at the end of a round.
+struct LoopOfGraph {
+  CUgraphNode node = nullptr;
+  CUgraphConditionalHandle handle = 0;
+  CUgraph body = nullptr;
+  std::array<CUgraphNode, 2> setters{};
+};
+using LoopsOfGraph = std::vector<LoopOfGraph>;
 
 /// One NVIDIA GPU through the driver.
 ///
@@ -166,7 +178,7 @@ class CudaBackend final : public Backend,
   [[nodiscard]] bool try_flags_in_graphs(Stream stream, DeviceAddress flag) noexcept;
   [[nodiscard]] std::string kernel_list(Program program) const;
   [[nodiscard]] CUfunction condition_kernel();
-  bool forget_loops(Stream stream) noexcept;
+  LoopsOfGraph take_loops(Stream stream) noexcept;
   void resume_capture(Stream stream, CUgraph graph, CUgraphNode after);
 
   const DriverApi& driver_;
@@ -186,7 +198,7 @@ class CudaBackend final : public Backend,
   std::map<Program, std::map<std::string, std::size_t>> parameter_bytes_;  // of each kernel
   std::map<CUfunction, std::size_t> bytes_of_kernels_;                     // of those found
   CUfunction condition_kernel_ = nullptr;    // of a module that is never unloaded
-  std::set<Stream> streams_with_loops_;      // of those that are captured
+  std::map<Stream, LoopsOfGraph> loops_;     // of the graphs that are captured
   std::set<CUevent> events_without_timing_;  // the driver has one status for all bad events
 };
 

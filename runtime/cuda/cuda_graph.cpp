@@ -1,6 +1,9 @@
 #if RTCG_HAS_CUDA_HEADERS
+#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/compile/files.h"
@@ -15,7 +18,7 @@ namespace {
 struct CudaGraph {
   CUgraph nodes = nullptr;
   CUgraphExec launched = nullptr;
-  bool has_loops = false;
+  LoopsOfGraph loops{};
 };
 
 CudaGraph& cuda_graph(Backend::Graph graph) {
@@ -37,6 +40,181 @@ CapturePlace place_of(const DriverApi& driver, CUstream stream) {
                                      &place.graph, &place.before, &place.count);
   return place;
 }
+
+/// The node that was captured last.
+CUgraphNode last_node(const DriverApi& driver, CUstream stream) {
+  const CapturePlace place = place_of(driver, stream);
+  return place.count == 1 ? place.before[0] : nullptr;
+}
+
+CUgraphNode add_loop_node(const DriverApi& driver, CUgraph graph, const CUgraphNode* before,
+                          std::size_t count, CUgraphConditionalHandle handle, CUcontext context,
+                          CUgraph* body) {
+  CUgraphNodeParams loop = {};
+  loop.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  loop.conditional.handle = handle;
+  loop.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
+  loop.conditional.size = 1;
+  loop.conditional.ctx = context;
+  CUgraphNode node = nullptr;
+  driver.cuGraphAddNode.must("make a loop of a graph", &node, graph, before, nullptr, count, &loop);
+  *body = loop.conditional.phGraph_out[0];
+  return node;
+}
+
+/// Copies the nodes of a graph with loops: a loop's handle belongs to one graph, so that the driver
+/// takes no such graph as a child.
+class GraphCopier {
+ public:
+  GraphCopier(const DriverApi& driver, CUcontext context, const LoopsOfGraph& loops)
+      : driver_(driver), context_(context), loops_(loops) {}
+
+  /// @param before  what the copies come after
+  /// @return        the copies that nothing comes after
+  std::vector<CUgraphNode> copy(CUgraph from, CUgraph to, const std::vector<CUgraphNode>& before) {
+    std::size_t count = 0;
+    driver_.cuGraphGetNodes.must("copy a graph", from, nullptr, &count);
+    std::vector<CUgraphNode> nodes(count);
+    driver_.cuGraphGetNodes.must("copy a graph", from, nodes.data(), &count);
+    std::size_t edges = 0;
+    driver_.cuGraphGetEdges.must("copy a graph", from, nullptr, nullptr, &edges);
+    std::vector<CUgraphNode> sources(edges);
+    std::vector<CUgraphNode> targets(edges);
+    driver_.cuGraphGetEdges.must("copy a graph", from, sources.data(), targets.data(), &edges);
+    // first: kernels ahead of a loop set its condition
+    for (const CUgraphNode node : nodes) {
+      if (const LoopOfGraph* loop = loop_of(node)) {
+        driver_.cuGraphConditionalHandleCreate.must("copy a loop of a graph",
+                                                    &handles_[loop->handle], to, context_, 0U, 0U);
+      }
+    }
+    std::map<CUgraphNode, CUgraphNode> copies;
+    while (copies.size() < nodes.size()) {  // in rounds, since their order is the driver's
+      for (const CUgraphNode node : nodes) {
+        std::vector<CUgraphNode> own_before;
+        bool is_ready = copies.count(node) == 0;
+        for (std::size_t i = 0; i < edges && is_ready; ++i) {
+          if (targets[i] == node) {
+            const auto copied = copies.find(sources[i]);
+            is_ready = copied != copies.end();
+            own_before.push_back(is_ready ? copied->second : nullptr);
+          }
+        }
+        if (is_ready) {
+          copies.emplace(node, copy_node(node, to, own_before.empty() ? before : own_before));
+        }
+      }
+    }
+    std::vector<CUgraphNode> ends;
+    for (const auto& [node, copied] : copies) {
+      if (std::find(sources.begin(), sources.end(), node) == sources.end()) {
+        ends.push_back(copied);
+      }
+    }
+    return ends.empty() ? before : ends;
+  }
+
+  [[nodiscard]] const LoopsOfGraph& copied_loops() const { return copied_loops_; }
+
+ private:
+  [[nodiscard]] const LoopOfGraph* loop_of(CUgraphNode node) const {
+    const auto found = std::find_if(loops_.begin(), loops_.end(),
+                                    [&](const LoopOfGraph& each) { return each.node == node; });
+    return found == loops_.end() ? nullptr : &*found;
+  }
+
+  CUgraphNode copy_node(CUgraphNode node, CUgraph to, const std::vector<CUgraphNode>& before) {
+    constexpr const char* what = "copy a node of a graph";
+    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+    driver_.cuGraphNodeGetType.must(what, node, &type);
+    CUgraphNode copied = nullptr;
+    switch (type) {
+      case CU_GRAPH_NODE_TYPE_KERNEL:
+        return copy_kernel(node, to, before);
+      case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return copy_loop(*loop_of(node), to, before);
+      case CU_GRAPH_NODE_TYPE_MEMCPY: {
+        CUDA_MEMCPY3D given = {};
+        driver_.cuGraphMemcpyNodeGetParams.must(what, node, &given);
+        driver_.cuGraphAddMemcpyNode.must(what, &copied, to, before.data(), before.size(), &given,
+                                          context_);
+        return copied;
+      }
+      case CU_GRAPH_NODE_TYPE_MEMSET: {
+        CUDA_MEMSET_NODE_PARAMS given = {};
+        driver_.cuGraphMemsetNodeGetParams.must(what, node, &given);
+        driver_.cuGraphAddMemsetNode.must(what, &copied, to, before.data(), before.size(), &given,
+                                          context_);
+        return copied;
+      }
+      case CU_GRAPH_NODE_TYPE_HOST: {
+        CUDA_HOST_NODE_PARAMS given = {};
+        driver_.cuGraphHostNodeGetParams.must(what, node, &given);
+        driver_.cuGraphAddHostNode.must(what, &copied, to, before.data(), before.size(), &given);
+        return copied;
+      }
+      case CU_GRAPH_NODE_TYPE_GRAPH: {
+        CUgraph child = nullptr;
+        driver_.cuGraphChildGraphNodeGetGraph.must(what, node, &child);
+        driver_.cuGraphAddChildGraphNode.must(what, &copied, to, before.data(), before.size(),
+                                              child);
+        return copied;
+      }
+      case CU_GRAPH_NODE_TYPE_EMPTY:
+        driver_.cuGraphAddEmptyNode.must(what, &copied, to, before.data(), before.size());
+        return copied;
+      default:
+        break;
+    }
+    throw Unsupported(
+        "runtime.graph.loop_within",
+        "a CUDA graph with a loop and with events, flags or allocations cannot become "
+        "part of another graph: submit its work to the captured stream in place of "
+        "the launch");
+  }
+
+  CUgraphNode copy_kernel(CUgraphNode node, CUgraph to, const std::vector<CUgraphNode>& before) {
+    CUDA_KERNEL_NODE_PARAMS given = {};
+    driver_.cuGraphKernelNodeGetParams.must("copy a kernel of a graph", node, &given);
+    const auto loop = std::find_if(loops_.begin(), loops_.end(), [&](const LoopOfGraph& each) {
+      return each.setters[0] == node || each.setters[1] == node;
+    });
+    std::array<void*, 2> arguments{};
+    if (loop != loops_.end()) {
+      arguments = {&handles_.at(loop->handle), given.kernelParams[1]};
+      given.kernelParams = arguments.data();
+    }
+    CUgraphNode copied = nullptr;
+    driver_.cuGraphAddKernelNode.must("copy a kernel of a graph", &copied, to, before.data(),
+                                      before.size(), &given);
+    driver_.cuGraphKernelNodeCopyAttributes.must("copy a kernel of a graph", copied, node);
+    if (loop != loops_.end()) {
+      setters_[loop->handle].push_back(copied);
+    }
+    return copied;
+  }
+
+  CUgraphNode copy_loop(const LoopOfGraph& loop, CUgraph to,
+                        const std::vector<CUgraphNode>& before) {
+    LoopOfGraph copied;
+    copied.handle = handles_.at(loop.handle);
+    copied.node = add_loop_node(driver_, to, before.data(), before.size(), copied.handle, context_,
+                                &copied.body);
+    copy(loop.body, copied.body, {});
+    const std::vector<CUgraphNode>& setters = setters_[loop.handle];
+    std::copy_n(setters.begin(), std::min(setters.size(), copied.setters.size()),
+                copied.setters.begin());
+    copied_loops_.push_back(copied);
+    return copied.node;
+  }
+
+  const DriverApi& driver_;
+  CUcontext context_;
+  const LoopsOfGraph& loops_;
+  std::map<CUgraphConditionalHandle, CUgraphConditionalHandle> handles_;  // those of the copies
+  std::map<CUgraphConditionalHandle, std::vector<CUgraphNode>> setters_;
+  LoopsOfGraph copied_loops_;
+};
 
 // Sets the condition of a loop to whether an integer is not 0. It is in PTX because the function
 // that it calls is the driver's own: NVRTC's programs would have to be linked for it.
@@ -88,7 +266,7 @@ Backend::Graph CudaBackend::end_capture(Stream stream) {
   const CUresult captured =
       driver_.cuStreamEndCapture(static_cast<CUstream>(stream), &graph->nodes);
   captures_.end();
-  graph->has_loops = forget_loops(stream);
+  graph->loops = take_loops(stream);
   if (captured != CUDA_SUCCESS) {
     throw_status(captured, driver_.cuStreamEndCapture.name(), "capture a stream");
   }
@@ -111,7 +289,7 @@ void CudaBackend::drop_capture(Stream stream) noexcept {
       driver_.cuGraphDestroy.quietly(nodes);
     }
   });
-  static_cast<void>(forget_loops(stream));
+  static_cast<void>(take_loops(stream));
   captures_.end();
 }
 
@@ -124,12 +302,18 @@ void CudaBackend::launch_graph(Stream stream, Graph graph) {
 void CudaBackend::add_graph(Stream stream, Graph graph) {
   const CurrentContext current(*this);
   auto* const captured = static_cast<CUstream>(stream);
-  if (cuda_graph(graph).has_loops) {
-    throw Unsupported("runtime.graph.loop_within",
-                      "a CUDA graph with a loop cannot become part of another graph: submit its "
-                      "work to the captured stream in place of the launch");
-  }
   const CapturePlace outer = place_of(driver_, captured);
+  if (!cuda_graph(graph).loops.empty()) {
+    GraphCopier copier(driver_, context(), cuda_graph(graph).loops);
+    std::vector<CUgraphNode> ends = copier.copy(cuda_graph(graph).nodes, outer.graph,
+                                                {outer.before, outer.before + outer.count});
+    driver_.cuStreamUpdateCaptureDependencies.must("go on with a capture", captured, ends.data(),
+                                                   ends.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    const std::lock_guard lock(mutex_);
+    LoopsOfGraph& loops = loops_[stream];
+    loops.insert(loops.end(), copier.copied_loops().begin(), copier.copied_loops().end());
+    return;
+  }
   CUgraphNode node = nullptr;
   driver_.cuGraphAddChildGraphNode.must("make a graph part of another", &node, outer.graph,
                                         outer.before, outer.count, cuda_graph(graph).nodes);
@@ -138,7 +322,7 @@ void CudaBackend::add_graph(Stream stream, Graph graph) {
 }
 
 bool CudaBackend::update_graph(Graph graph, Graph from) {
-  if (cuda_graph(graph).has_loops || cuda_graph(from).has_loops) {
+  if (!cuda_graph(graph).loops.empty() || !cuda_graph(from).loops.empty()) {
     return false;  // kernels have the handles of their own graph's loops as arguments
   }
   const detail::DeviceCall waits;
@@ -184,9 +368,10 @@ void CudaBackend::resume_capture(Stream stream, CUgraph graph, CUgraphNode after
                                            CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
-bool CudaBackend::forget_loops(Stream stream) noexcept {
+LoopsOfGraph CudaBackend::take_loops(Stream stream) noexcept {
   const std::lock_guard lock(mutex_);
-  return streams_with_loops_.erase(stream) != 0;
+  const auto found = loops_.extract(stream);
+  return found.empty() ? LoopsOfGraph{} : std::move(found.mapped());
 }
 
 void CudaBackend::repeat_while(Stream stream, DeviceAddress condition,
@@ -204,36 +389,35 @@ void CudaBackend::repeat_while(Stream stream, DeviceAddress condition,
                                 captured, arguments.data(), nullptr);
   };
   set_condition();
-  CUgraphNodeParams loop = {};
-  loop.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
-  loop.conditional.handle = handle;
-  loop.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
-  loop.conditional.size = 1;
-  loop.conditional.ctx = context();
-  CUgraphNode node = nullptr;
+  LoopOfGraph loop;
+  loop.handle = handle;
   const CapturePlace place = place_of(driver_, captured);
-  driver_.cuGraphAddNode.must("make a loop of a graph", &node, place.graph, place.before, nullptr,
-                              place.count, &loop);
-  driver_.cuStreamUpdateCaptureDependencies.must("go on with a capture", captured, &node, 1,
+  loop.setters[0] = place.count == 1 ? place.before[0] : nullptr;
+  loop.node =
+      add_loop_node(driver_, place.graph, place.before, place.count, handle, context(), &loop.body);
+  driver_.cuStreamUpdateCaptureDependencies.must("go on with a capture", captured, &loop.node, 1,
                                                  CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-  {
+  const auto keep = [&] {
     const std::lock_guard lock(mutex_);
-    streams_with_loops_.insert(stream);
-  }
+    loops_[stream].push_back(loop);
+  };
   // The body goes to the same stream, whose capture leaves the outer graph for it.
   driver_.cuStreamEndCapture.must("leave a graph for its loop", captured, &outer);
   CUgraph inner = nullptr;
   try {
-    resume_capture(stream, loop.conditional.phGraph_out[0], nullptr);
+    resume_capture(stream, loop.body, nullptr);
     body();
     set_condition();
+    loop.setters[1] = last_node(driver_, captured);
     driver_.cuStreamEndCapture.must("capture the body of a loop", captured, &inner);
   } catch (...) {
     driver_.cuStreamEndCapture.quietly(captured, &inner);
-    resume_capture(stream, outer, node);
+    keep();
+    resume_capture(stream, outer, loop.node);
     throw;
   }
-  resume_capture(stream, outer, node);
+  keep();
+  resume_capture(stream, outer, loop.node);
 }
 
 void* CudaBackend::native_graph(Graph graph) const {

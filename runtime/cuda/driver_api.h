@@ -209,6 +209,19 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuGraphExecDestroy, 10000)                         \
   X(cuGraphDestroy, 10000)                             \
   X(cuGraphGetNodes, 10000)                            \
+  X(cuGraphGetEdges, 10000)                            \
+  X(cuGraphNodeGetType, 10000)                         \
+  X(cuGraphAddEmptyNode, 10000)                        \
+  X(cuGraphKernelNodeGetParams, 12000)                 \
+  X(cuGraphAddKernelNode, 12000)                       \
+  X(cuGraphKernelNodeCopyAttributes, 11000)            \
+  X(cuGraphMemcpyNodeGetParams, 10000)                 \
+  X(cuGraphAddMemcpyNode, 10000)                       \
+  X(cuGraphMemsetNodeGetParams, 10000)                 \
+  X(cuGraphAddMemsetNode, 10000)                       \
+  X(cuGraphHostNodeGetParams, 10000)                   \
+  X(cuGraphAddHostNode, 10000)                         \
+  X(cuGraphChildGraphNodeGetGraph, 10000)              \
   X(cuGraphDebugDotPrint, 11030)                       \
   X(cuLinkCreate, 6050)                                \
   X(cuLinkAddData, 6050)                               \

@@ -28,8 +28,8 @@ class GraphLoopBackend {
 /// Within a capture `body` is called once, and the loop becomes part of the graph: a conditional
 /// node of CUDA, a task of the host. Its rounds have kernels, copies and fills on the device, and
 /// loops; no calls of the host. Work of other streams has to end before the loop begins, and within
-/// its body. A CUDA graph with a loop cannot be launched within another capture, and `update`
-/// always replaces it. Outside of a capture `body` is called for each round.
+/// its body. A CUDA graph with a loop that is launched within another capture is copied node by
+/// node, and `update` always replaces it. Outside of a capture `body` is called for each round.
 ///
 /// @param condition  one integer; outlives the graph
 /// @throws InvalidInput  runtime.launch.wrong_device; runtime.graph.bad_condition: it has not

@@ -53,11 +53,12 @@ TEST_F(CudaBackend, MakesLoopsOfConditionalNodes) {
 cuGraphConditionalHandleCreate(1,0,0)
 cuLaunchKernel(rtcg_set_condition,1,1,1,7,4096)
 cuStreamGetCaptureInfo()
-cuGraphAddNode(0,13,7,1,1,1)
+cuGraphAddNode(1,13,7,1,1,1)
 cuStreamUpdateCaptureDependencies()
 cuStreamEndCapture()
 cuStreamBeginCaptureToGraph(1,0,2)
 cuLaunchKernel(rtcg_set_condition,1,1,1,7,4096)
+cuStreamGetCaptureInfo()
 cuStreamEndCapture()
 cuStreamBeginCaptureToGraph(0,4318,2)
 )");
@@ -71,6 +72,20 @@ cuStreamBeginCaptureToGraph(0,4318,2)
   EXPECT_ERROR("runtime.cuda.call_failed", loops.repeat_while(stream, 0x1000, [] {}));
   const Backend::Graph graph = backend().end_capture(stream);
   backend().begin_capture(stream);
+  take_calls();
+  backend().add_graph(stream, graph);  // node by node
+  const std::string copied = take_calls();
+  for (const char* call : {"cuGraphConditionalHandleCreate(1,0,0)\ncuGraphNodeGetType(1511)\n",
+                           "cuGraphAddKernelNode(0,1,1511,7)\ncuGraphKernelNodeCopyAttributes()\n"
+                           "cuGraphNodeGetType(4318)\ncuGraphAddNode(1,13,7,1,1,1)\n",
+                           "cuGraphMemcpyNodeGetParams()\ncuGraphAddMemcpyNode()\n",
+                           "cuGraphMemsetNodeGetParams()\ncuGraphAddMemsetNode()\n",
+                           "cuGraphHostNodeGetParams()\ncuGraphAddHostNode()\n",
+                           "cuGraphChildGraphNodeGetGraph()\ncuGraphAddChildGraphNode()\n",
+                           "cuGraphAddEmptyNode()\n", "cuStreamUpdateCaptureDependencies()\n"}) {
+    EXPECT_NE(copied.find(call), std::string::npos) << call << copied;
+  }
+  fail_next("cuGraphNodeGetType", CUDA_ERROR_NOT_SUPPORTED);  // an event
   EXPECT_ERROR("runtime.graph.loop_within", backend().add_graph(stream, graph));
   const Backend::Graph other = backend().end_capture(stream);
   EXPECT_FALSE(backend().update_graph(other, graph)) << "handles of loops are arguments";
@@ -93,7 +108,7 @@ TEST_F(CudaBackend, IsFoundByItsPciAddress) {
 TEST_F(CudaBackend, IsFoundByItsUuid) {
   EXPECT_EQ(Device::find("GPU-a2a2a2a2-a2a2-a2a2-a2a2-a2a2a2a2a2a2"), Device::find("cuda:2"));
   EXPECT_EQ(Device::find("GPU-a1a1"), Device::find("cuda:1"));
-  EXPECT_EQ(Device::find("MIG-a1a1"), Device::find("cuda:1"));  // as parts of a GPU are listed
+  EXPECT_EQ(Device::find("MIG-a1a1"), Device::find("cuda:1"));      // as parts of a GPU are listed
   EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-a"));  // several begin so
   EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-ff"));
   EXPECT_ERROR("runtime.device.not_found", Device::find("GPU-"));

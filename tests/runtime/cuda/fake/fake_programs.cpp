@@ -261,6 +261,86 @@ CUresult go_on(CUstream /*stream*/, CUgraph graph, const CUgraphNode* before,
                count == 0 ? 0 : number(before[0]), mode);
 }
 
+// A graph that a stream is captured into: a kernel, and a loop after it. The body of each loop has
+// a node of every other kind, in a row that begins with the last.
+constexpr std::uintptr_t setter = 0x5e7;
+constexpr std::uintptr_t loop_node = 0x10de;
+constexpr std::uintptr_t first_of_body = 0xb100;
+constexpr CUgraphNodeType types_of_body[] = {CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_EMPTY,
+                                             CU_GRAPH_NODE_TYPE_GRAPH,  CU_GRAPH_NODE_TYPE_HOST,
+                                             CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_MEMCPY};
+
+CUgraphNode node_of(std::uintptr_t number) {
+  return reinterpret_cast<CUgraphNode>(number);
+}
+std::vector<CUgraphNode> nodes_of(CUgraph graph) {
+  std::vector<CUgraphNode> nodes;
+  if (number(graph) != 0xb0d7) {
+    return {node_of(loop_node), node_of(setter)};
+  }
+  for (std::uintptr_t i = 0; i < std::size(types_of_body); ++i) {
+    nodes.push_back(node_of(first_of_body + i));
+  }
+  return nodes;
+}
+CUresult capture_info(CUstream /*stream*/, CUstreamCaptureStatus* status, cuuint64_t* /*id*/,
+                      CUgraph* graph, const CUgraphNode** before, std::size_t* count) {
+  static const CUgraphNode last = node_of(setter);
+  RETURN_IF_FAILED("cuStreamGetCaptureInfo");
+  *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  *graph = nullptr;
+  *before = &last;
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult graph_nodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
+  RETURN_IF_FAILED("cuGraphGetNodes");
+  const std::vector<CUgraphNode> all = nodes_of(graph);
+  if (nodes != nullptr) {
+    std::copy(all.begin(), all.end(), nodes);
+  }
+  *count = all.size();
+  return CUDA_SUCCESS;
+}
+// Each node of a body comes after the next one of the list, so that the list is no order.
+CUresult graph_edges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
+  RETURN_IF_FAILED("cuGraphGetEdges");
+  const std::vector<CUgraphNode> all = nodes_of(graph);
+  for (std::size_t i = 0; from != nullptr && i + 1 < all.size(); ++i) {
+    from[i] = all[i + 1];
+    to[i] = all[i];
+  }
+  *count = all.size() - 1;
+  return CUDA_SUCCESS;
+}
+CUresult node_type(CUgraphNode node, CUgraphNodeType* type) {
+  // refused once: the node is of a kind that nobody copies
+  if (enter("cuGraphNodeGetType", number(node)) != CUDA_SUCCESS) {
+    *type = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+    return CUDA_SUCCESS;
+  }
+  *type = number(node) == loop_node ? CU_GRAPH_NODE_TYPE_CONDITIONAL
+          : number(node) == setter  ? CU_GRAPH_NODE_TYPE_KERNEL
+                                    : types_of_body[number(node) - first_of_body];
+  return CUDA_SUCCESS;
+}
+CUresult kernel_node(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* given) {
+  static CUgraphConditionalHandle handle = 3;
+  static CUdeviceptr condition = 0x1000;
+  static std::array<void*, 2> arguments = {&handle, &condition};
+  RETURN_IF_FAILED("cuGraphKernelNodeGetParams", number(node));
+  given->kernelParams = arguments.data();
+  return CUDA_SUCCESS;
+}
+CUresult add_kernel_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* before,
+                         std::size_t count, const CUDA_KERNEL_NODE_PARAMS* given) {
+  RETURN_IF_FAILED("cuGraphAddKernelNode", number(graph) == 0xb0d7, count,
+                   count == 0 ? 0 : number(before[0]),
+                   *static_cast<CUgraphConditionalHandle*>(given->kernelParams[0]));
+  *node = node_of(0xc0c0);
+  return CUDA_SUCCESS;
+}
+
 CUresult launch_cooperative(CUfunction function, unsigned int grid_x, unsigned int /*grid_y*/,
                             unsigned int /*grid_z*/, unsigned int block_x, unsigned int /*block_y*/,
                             unsigned int /*block_z*/, unsigned int /*shared_bytes*/,
@@ -329,6 +409,12 @@ void add_program_functions(Table& table) {
   MADE(cuFuncGetParamInfo, 12040, parameter)
   MADE(cuGraphConditionalHandleCreate, 12030, loop_handle)
   MADE(cuGraphAddNode, 12030, add_node)
+  MADE(cuStreamGetCaptureInfo, 11030, capture_info)
+  MADE(cuGraphGetNodes, 10000, graph_nodes)
+  MADE(cuGraphGetEdges, 10000, graph_edges)
+  MADE(cuGraphNodeGetType, 10000, node_type)
+  MADE(cuGraphKernelNodeGetParams, 12000, kernel_node)
+  MADE(cuGraphAddKernelNode, 12000, add_kernel_node)
   MADE(cuStreamBeginCaptureToGraph, 12030, go_on)
   MADE(cuLaunchKernel, 4000, launch)
   MADE(cuLaunchCooperativeKernel, 9000, launch_cooperative)
