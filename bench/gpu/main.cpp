@@ -17,6 +17,8 @@ using Section = void (*)(runtime::Device, Report&);
 const std::map<std::string, Section>& sections() {
   static const std::map<std::string, Section> all = {
       {"launch", measure_launch},
+      {"graph_loops", measure_graph_loops},
+      {"joined_launches", measure_joined_launches},
       {"matmul", measure_matmul},
       {"tune_matmul", measure_tune_matmul},
       {"transpose", measure_transpose},

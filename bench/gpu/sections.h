@@ -10,6 +10,10 @@ namespace rtcg::bench {
 
 /// The cost of a launch: `function(...)` and `Kernel::launch` against raw cuLaunchKernel.
 void measure_launch(runtime::Device device, Report& report);
+/// Conjugate gradients as a loop of a graph, against replays of graphs and launches.
+void measure_graph_loops(runtime::Device device, Report& report);
+/// Jacobi steps in one launch, with barriers of the grid, against a launch for each.
+void measure_joined_launches(runtime::Device device, Report& report);
 /// Square single-precision products by scripted transformations against cuBLAS.
 void measure_matmul(runtime::Device device, Report& report);
 /// The same product with slicings that the tuner found, within 12 s a size or RTCG_TUNE_SECONDS;
