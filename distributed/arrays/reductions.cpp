@@ -12,7 +12,7 @@
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/distributed/arrays/array_messages.h"
+#include "rtcg/distributed/arrays/grains.h"
 #include "rtcg/distributed/collectives/collectives.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
@@ -25,8 +25,7 @@ using arrays::DType;
 using arrays::Extents;
 using arrays::Slice;
 
-constexpr std::int64_t most_threads = 256;   // that add the numbers of a grain
-constexpr std::int64_t least_of_block = 32;  // numbers of a grain that a block adds
+constexpr std::int64_t most_threads = 256;  // that add the numbers of a row
 
 runtime::StreamRef stream_of(const AnyArray& array) {
   return arrays::current_stream(array.stream());
@@ -43,26 +42,18 @@ void check_sum(DType dtype) {
 
 // `sums[c]` of the c-th `grain` numbers of a vector, or of the products of two.
 loopy::Kernel kernel_of_grains(DType dtype, std::int64_t grain, bool is_product, bool is_long) {
+  const detail::GrainTexts texts(grain);
   loopy::KernelOptions options;
   options.name = is_product ? "dot_of_grains" : "sum_of_grains";
   options.default_type = arrays::detail::loop_type(dtype);
   options.assumptions = "n >= 1";
-  options.arguments = fmt::format("{}: [n]; sums: [(n + {})//{}]; n: {}", is_product ? "a, b" : "a",
-                                  grain - 1, grain, is_long ? "i64" : "i32");
-  const std::string index = fmt::format("{}*c + h", grain);
+  options.arguments = fmt::format("{}: [n]; sums: [{}]; n: {}", is_product ? "a, b" : "a",
+                                  texts.count, is_long ? "i64" : "i32");
   const std::string element =
-      is_product ? fmt::format("a[{0}]*b[{0}]", index) : fmt::format("a[{}]", index);
-  // a thread for each short grain, a block for each long one
-  const std::string recipe =
-      grain < least_of_block
-          ? fmt::format("split_iname(c, {}, outer_tag=g.0, inner_tag=l.0)\n", most_threads / 2)
-          : fmt::format("tag_inames(c:g.0)\nsplit_iname(h, {}, inner_tag=l.0)\n",
-                        std::min(grain, most_threads));
+      is_product ? fmt::format("a[{0}]*b[{0}]", texts.place) : fmt::format("a[{}]", texts.place);
   return loopy::apply_recipe(
-      loopy::make_kernel(
-          fmt::format("{{[c, h]: 0 <= c and 0 <= h < {0} and {0}*c + h < n}}", grain),
-          fmt::format("sums[c] = sum(h, {})", element), options),
-      recipe);
+      loopy::make_kernel(texts.domain, fmt::format("sums[c] = sum(h, {})", element), options),
+      texts.recipe);
 }
 
 // `sums[r]` of the rows of a matrix.
@@ -133,18 +124,7 @@ void sum_over_ranks(const Group& group, const Blocks& blocks, runtime::StreamRef
         all(Slice{blocks.first_grain(rank), blocks.first_grain(rank) + blocks.grain_count(rank)});
     sum_grains(stream, blocks.grain(), a, b, own);
   }
-  detail::Messages messages;
-  for (int other = 0; other < group.size(); ++other) {
-    if (other != rank) {
-      const auto grains_of = [&](int each) {
-        return detail::bytes_of_places(all, blocks.first_grain(each),
-                                       blocks.first_grain(each) + blocks.grain_count(each), stream);
-      };
-      messages.send(other, grains_of(rank));
-      messages.receive(other, grains_of(other));
-    }
-  }
-  messages.exchange(group, stream, "sum");
+  detail::exchange_values_of_grains(group, blocks, stream, all, "sum");
   result.assign(arrays::sum(all));
 }
 

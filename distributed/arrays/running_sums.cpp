@@ -11,7 +11,7 @@
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/scan/cumulative.h"
 #include "rtcg/cgen/support/error.h"
-#include "rtcg/distributed/arrays/array_messages.h"
+#include "rtcg/distributed/arrays/grains.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 
@@ -23,36 +23,25 @@ using arrays::DType;
 using arrays::Extents;
 using arrays::Slice;
 
-constexpr std::int64_t most_threads_of_grain = 256;
-constexpr std::int64_t least_grain_of_block = 32;
-
 /// `out[k]`, the sum of the elements of its grain up to k; or `out[k] += before[grain of k]`.
 loopy::Kernel kernel_of_running_sums(DType dtype, std::int64_t grain, bool is_addition,
                                      bool is_long) {
+  const detail::GrainTexts texts(grain);
   loopy::KernelOptions options;
   options.name = is_addition ? "add_sums_before" : "running_sums_of_grains";
   options.default_type = arrays::detail::loop_type(dtype);
   options.assumptions = "n >= 1";
-  options.arguments =
-      fmt::format("{}; out: [n]; n: {}",
-                  is_addition ? fmt::format("before: [(n + {})//{}]", grain - 1, grain) : "a: [n]",
-                  is_long ? "i64" : "i32");
-  const std::string domain =
-      fmt::format("{{[c, h]: 0 <= c and 0 <= h < {0} and {0}*c + h < n}}", grain);
-  const std::string place = fmt::format("{}*c + h", grain);
-  // a thread for each short grain, a block for each long one
-  const std::string recipe =
-      grain < least_grain_of_block
-          ? "split_iname(c, 128, outer_tag=g.0, inner_tag=l.0)\n"
-          : fmt::format("tag_inames(c:g.0)\nsplit_iname(h, {}, inner_tag=l.0)\n",
-                        std::min(grain, most_threads_of_grain));
+  options.arguments = fmt::format("{}; out: [n]; n: {}",
+                                  is_addition ? fmt::format("before: [{}]", texts.count) : "a: [n]",
+                                  is_long ? "i64" : "i32");
   const loopy::Kernel kernel =
-      is_addition ? loopy::make_kernel(
-                        domain, fmt::format("out[{0}] = out[{0}] + before[c]", place), options)
-                  : loopy::make_kernel(
-                        domain + " {[j]: 0 <= j <= h}",
-                        fmt::format("out[{}] = scan(sum, j, a[{}*c + j])", place, grain), options);
-  return loopy::apply_recipe(kernel, recipe);
+      is_addition
+          ? loopy::make_kernel(texts.domain,
+                               fmt::format("out[{0}] = out[{0}] + before[c]", texts.place), options)
+          : loopy::make_kernel(
+                texts.domain + " {[j]: 0 <= j <= h}",
+                fmt::format("out[{}] = scan(sum, j, a[{}*c + j])", texts.place, grain), options);
+  return loopy::apply_recipe(kernel, texts.recipe);
 }
 
 void run_over_grains(runtime::StreamRef stream, std::int64_t grain, bool is_addition,
@@ -107,18 +96,7 @@ DistributedArray cumulative_sum(const DistributedArray& x) {
           .assign(result.local()(Slice{count - 1, count}));
     }
   }
-  detail::Messages messages;
-  for (int other = 0; other < group.size(); ++other) {
-    if (other != rank) {
-      const auto grains_of = [&](int each) {
-        return detail::bytes_of_places(totals, blocks.first_grain(each),
-                                       blocks.first_grain(each) + blocks.grain_count(each), stream);
-      };
-      messages.send(other, grains_of(rank));
-      messages.receive(other, grains_of(other));
-    }
-  }
-  messages.exchange(group, stream, "cumulative_sum");
+  detail::exchange_values_of_grains(group, blocks, stream, totals, "cumulative_sum");
   if (count > 0) {
     const AnyArray before = arrays::cumulative_sum(totals, {.is_exclusive = true, .dtype = dtype});
     run_over_grains(stream, grain, true,
