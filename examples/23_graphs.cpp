@@ -1,8 +1,10 @@
 // Lesson 23: work that runs often is captured once, as a graph, and runs again by one call. On a
-// GPU the driver then launches all of it at once; on the host the tasks are queued together.
+// GPU the driver then launches all of it at once; on the host the tasks are queued together. A loop
+// of a graph repeats work as long as a number on the device says so.
 #include "examples/lesson.h"
 #include "rtcg/arrays.h"
 #include "rtcg/runtime/device/graph.h"
+#include "rtcg/runtime/device/graph_loop.h"
 
 namespace rt = rtcg::runtime;
 namespace ar = rtcg::arrays;
@@ -41,6 +43,25 @@ int main(int count, char** arguments) {
     }
     std::printf("after %d steps: %.6f in the middle, %.6f in all\n", steps, heat(n / 2).item(),
                 total.item());
+
+    // A loop within a graph: the device decides how often the step runs, and the host launches
+    // once.
+    const ar::Array<std::int32_t> is_hot = ar::full<std::int32_t>({}, 1);
+    const ar::Array<std::int32_t> rounds = ar::zeros<std::int32_t>({});
+    const auto cool = [&] {
+      rt::repeat_while(stream, is_hot.buffer_on<int>(stream), [&] {
+        step();
+        rounds.assign(rounds + 1);
+        is_hot.assign(where(max(inner) > 0.9, 1, 0));
+      });
+    };
+    cool();  // outside of a capture the host looks at is_hot before each round
+    std::printf("after %d more steps nothing is above 0.9\n", rounds.item());
+    heat(ar::Slice{450, 550}) = 1.0;
+    is_hot.assign(1);
+    rounds.assign(0);
+    rt::capture(stream, cool).launch(stream);
+    std::printf("warmed again, and cooled by one launch: %d steps\n", rounds.item());
 
     // Nothing may wait during a capture: there is nothing yet to wait for.
     try {
