@@ -446,7 +446,7 @@ void measure_products(Device device, bool in_all_formats, Report& report) {
   measure("A x, two lengths", [] { return rows_of_two_lengths(); });
 }
 
-/// Solutions to a residual of 1e-6 in f32 and 1e-8 in f64.
+/// Solutions to a residual of 1e-4 in f32 and 1e-8 in f64.
 template <Element T>
 void measure_preconditioners(const Stream& stream, std::int64_t side, Report& report) {
   const SparseMatrix<T> a = sent<T>(poisson_rows(side));
@@ -460,12 +460,17 @@ void measure_preconditioners(const Stream& stream, std::int64_t side, Report& re
     const arrays::Preconditioner inverse = make();
     stream.synchronize();
     const std::chrono::duration<double> made = std::chrono::steady_clock::now() - begin;
-    const arrays::SolveOptions options{.tolerance = sizeof(T) == 8 ? 1e-8 : 1e-6,
+    const arrays::SolveOptions options{.tolerance = sizeof(T) == 8 ? 1e-8 : 1e-4,
                                        .preconditioner = inverse};
-    const arrays::Solution found = conjugate_gradients(linear, b, options);
-    std::printf("%s, %s, %s: %lld iterations, residual %.2g; made in %.2f s\n", op.c_str(), dtype,
-                name.c_str(), static_cast<long long>(found.iterations), found.residual,
-                made.count());
+    try {
+      const arrays::Solution found = conjugate_gradients(linear, b, options);
+      std::printf("%s, %s, %s: %lld iterations, residual %.2g; made in %.2f s\n", op.c_str(), dtype,
+                  name.c_str(), static_cast<long long>(found.iterations), found.residual,
+                  made.count());
+    } catch (const arrays::NotConverged& error) {  // rounding is the limit
+      std::printf("%s, %s, %s: %s\n", op.c_str(), dtype, name.c_str(), error.what());
+      return;
+    }
     rivals.push_back({name, false, [&linear, &b, options] {
                         static_cast<void>(conjugate_gradients(linear, b, options));
                       }});
