@@ -129,6 +129,8 @@ expect(1 "tools.rtcg.bad_value" explain ${kernels}/axpy.loopy --set n)
 expect(0 "correct" run ${kernels}/turn.loopy --small --set cosine=0.8 --set sine=0.6 -d host --check)
 expect(0 "cudaTextureObject_t picture.*tex2D<float>.picture" show ${kernels}/turn.loopy --target cuda)
 expect(0 "picture +f32.h, w. +image +read" explain ${kernels}/turn.loopy)
+expect(0 "1 tried of .*compared with those of the interpreter" tune ${kernels}/turn.loopy --set h=40
+  --set w=50 --set cosine=0.8 --set sine=0.6 -d host --max-candidates 1)
 # One launch in place of a loop of the host.
 file(READ ${kernels}/heat.loopy joined)
 file(WRITE ${WORK}/joined.loopy "${joined}  join_launches()\n")
