@@ -455,13 +455,14 @@ void measure_preconditioners(const Stream& stream, std::int64_t side, Report& re
   const char* const dtype = sizeof(T) == 8 ? "f64" : "f32";
   const std::string op = "solution of " + std::to_string(side) + "^3";
   std::vector<Rival> rivals;
-  const auto add = [&](const std::string& name, const auto& make) {
+  const auto add = [&](const std::string& name, const auto& make, int check_every = 20) {
     const auto begin = std::chrono::steady_clock::now();
     const arrays::Preconditioner inverse = make();
     stream.synchronize();
     const std::chrono::duration<double> made = std::chrono::steady_clock::now() - begin;
     const arrays::SolveOptions options{.tolerance = sizeof(T) == 8 ? 1e-8 : 1e-4,
-                                       .preconditioner = inverse};
+                                       .preconditioner = inverse,
+                                       .check_every = check_every};
     try {
       const arrays::Solution found = conjugate_gradients(linear, b, options);
       std::printf("%s, %s, %s: %lld iterations, residual %.2g; made in %.2f s\n", op.c_str(), dtype,
@@ -479,14 +480,17 @@ void measure_preconditioners(const Stream& stream, std::int64_t side, Report& re
   add("jacobi", [&] { return arrays::jacobi(a); });
   add("chebyshev_polynomial", [&] { return arrays::chebyshev_polynomial(linear); });
   for (const int steps : {1, 2}) {
-    add("smoothed_aggregation, " + std::to_string(steps) + " steps", [&] {
-      return arrays::smoothed_aggregation(
-          a, {.smoothing_steps = steps, .report = [](const arrays::AggregationLevel& level) {
-                std::printf("  a level of %lld rows, %lld entries\n",
-                            static_cast<long long>(level.rows),
-                            static_cast<long long>(level.entries));
-              }});
-    });
+    add(
+        "smoothed_aggregation, " + std::to_string(steps) + " steps",
+        [&] {
+          return arrays::smoothed_aggregation(
+              a, {.smoothing_steps = steps, .report = [](const arrays::AggregationLevel& level) {
+                    std::printf("  a level of %lld rows, %lld entries\n",
+                                static_cast<long long>(level.rows),
+                                static_cast<long long>(level.entries));
+                  }});
+        },
+        2);
   }
   compete_in_turns(stream, rivals, {.op = op, .dtype = dtype, .n = a.rows()}, 0, 0, report);
 }
