@@ -247,7 +247,7 @@ std::optional<Expr> vector_copy_source(const Kernel& kernel, const Instruction& 
   }
   const auto kind = cgen::scalar_kind(*argument->type);
   const int bytes = kind ? lanes * cgen::size_bytes(*kind) : 0;
-  const bool fits = (bytes == 8 || bytes == 16) && cgen::size_bytes(*kind) >= 4;
+  const bool fits = bytes == 8 || bytes == 16;
   return fits && !why_not_vector_access(kernel, instruction, target, iname, lanes) &&
                  !why_not_vector_access(kernel, instruction, source, iname, lanes)
              ? std::optional(source)

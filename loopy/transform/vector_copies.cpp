@@ -103,7 +103,7 @@ Kernel with_vector_copies(Kernel kernel, const std::string& temporary) {
   const Temporary* target = find_temporary(kernel, temporary);
   const auto kind = target->type ? cgen::scalar_kind(*target->type) : std::nullopt;
   const std::int64_t lanes = kind ? 16 / cgen::size_bytes(*kind) : 0;
-  if (lanes != 2 && lanes != 4) {
+  if (lanes < 2) {
     return kernel;
   }
   const NameSet inames = kernel.instructions[writer].within_inames;

@@ -174,6 +174,20 @@ TEST(Pipeline, CopiesWhatHasNoSuchSizeAtOnce) {
   EXPECT_EQ(count_of("copy_async", generate_text(kernel, Target::cuda)), 0);
 }
 
+TEST(Pipeline, CopiesShortNumbersBy16Bytes) {
+  for (const cgen::Type& type : {cgen::f16, cgen::i8}) {
+    Kernel kernel = make_kernel("{[i, k]: 0 <= i < 64 and 0 <= k < 64}",
+                                "out[i] = reduce(max, k, a[i, k])", {.default_type = type});
+    kernel = apply_recipe(kernel,
+                          "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)\n"
+                          "split_iname(k, 16)\n"
+                          "add_prefetch(a, [i_inner, k_inner], default_tag=l.auto)\n"
+                          "pipeline(a_fetch, k_outer, 2)");
+    // its definition, and calls before the loop and within it
+    EXPECT_EQ(count_of("copy_async_16(", generate_text(kernel, Target::cuda)), 3);
+  }
+}
+
 TEST(Pipeline, Refuses) {
   const Kernel kernel = row_sums();
   EXPECT_ERROR("loopy.pipeline.unknown_iname", pipeline(kernel, {"a_fetch"}, "q", 2));
