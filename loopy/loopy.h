@@ -67,6 +67,7 @@
 #include "rtcg/loopy/transform/temporaries.h"
 #include "rtcg/loopy/transform/tile.h"
 #include "rtcg/loopy/transform/to_batched.h"
+#include "rtcg/loopy/transform/use_tensor_cores.h"
 #include "rtcg/loopy/transform/vectorize.h"
 #include "rtcg/loopy/transform/walk_grid.h"
 #include "rtcg/loopy/transform/why_not.h"

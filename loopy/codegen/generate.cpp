@@ -160,7 +160,8 @@ cgen::Module module_of(const Kernel& kernel, Target target, const std::string& h
 GeneratedProgram generate(const Kernel& described, Target target, const GenerateOptions& options) {
   const TargetRules rules = target_rules(target);
   // first: reductions and scans become loops, and types are known
-  Kernel realized = preprocess(described, {.has_warp_shuffles = rules.has_warp_shuffles});
+  Kernel realized = preprocess(described, {.has_warp_shuffles = rules.has_warp_shuffles,
+                                           .has_tensor_cores = rules.has_tensor_cores});
   const std::vector<Argument> typed = realized.arguments;
   check_atomic_updates(realized);
   check_same_memory(realized);

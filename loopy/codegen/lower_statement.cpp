@@ -101,6 +101,33 @@ cgen::Statement copy_fence(KernelVariables& variables, const CopyFence& fence) {
                             : HelperFunction(Helper::wait_for_copies, fence.open_groups));
 }
 
+/// Warps are 8 threads along l.1 of 4 along l.0 each.
+void check_warps(const LaunchFacts& launch, const Instruction& instruction) {
+  const auto length_of = [&](int axis) {
+    const HardwareAxis* found = launch.axes.find(AxisKind::block, axis);
+    return found != nullptr ? as_integer(found->extent).value_or(0) : 1;
+  };
+  if (length_of(0) != 4 || length_of(1) % 8 != 0) {
+    throw InvalidInput(
+        "loopy.generate.warps_of_product",
+        fmt::format("'{}' multiplies on tensor cores, which takes 4 threads along l.0 and a "
+                    "multiple of 8 along l.1: other statements of its launch make it {} and {}",
+                    instruction.id, length_of(0), length_of(1)));
+  }
+}
+
+cgen::Statement warp_product(KernelVariables& variables, const Instruction& instruction,
+                             const ExprScope& scope) {
+  check_warps(variables.launch, instruction);
+  const WarpProduct& product = *get_if<WarpProduct>(instruction);
+  std::vector<cgen::Expr> arguments;
+  for_each_part_of(product, [&](const Expr& part, bool /*is_written*/) {
+    arguments.push_back(lower_expr(scope, part));
+  });
+  return variables.call(HelperFunction(Helper::warp_product, product.atom.input),
+                        std::move(arguments));
+}
+
 /// The copy from global to shared memory that goes on while the thread does, on targets that have
 /// it.
 std::optional<cgen::Statement> async_copy(KernelVariables& variables, const Assignment& assignment,
@@ -195,6 +222,9 @@ CodeItem lower_statement(KernelVariables& variables, const Instruction& instruct
   }
   if (const LookBack* look_back = get_if<LookBack>(instruction)) {
     return {CodeStatement{look_back_statement(variables, *look_back, scope)}};
+  }
+  if (is<WarpProduct>(instruction)) {
+    return {CodeStatement{warp_product(variables, instruction, scope)}};
   }
   if (const CopyFence* fence = get_if<CopyFence>(instruction)) {
     return {CodeStatement{copy_fence(variables, *fence)}};

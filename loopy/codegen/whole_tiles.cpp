@@ -50,19 +50,31 @@ bool mentions_any(const Affine& expr, const NameSet& names) {
                      [&](const Affine::Term& term) { return names.count(term.name) != 0; });
 }
 
+/// Whether all threads of a warp take part in one of the statements: they take the same branch.
+bool has_warp_product(const LaunchFacts& launch, const std::vector<std::size_t>& statements) {
+  return std::any_of(statements.begin(), statements.end(), [&](std::size_t statement) {
+    return is<WarpProduct>(launch.kernel.instructions[statement]);
+  });
+}
+
 /// The smallest value of `expr` for all values of the inames that are not known here, if what is
 /// known steps from tile to tile.
 ///
-/// @param written  in the tile: such values are not known before it
+/// @param written         in the tile: such values are not known before it
+/// @param is_for_threads  for all threads of the block, too
 std::optional<Affine> at_worst(const LaunchFacts& launch, const Affine& expr,
-                               const EmitContext& context, const NameSet& written) {
+                               const EmitContext& context, const NameSet& written,
+                               bool is_for_threads) {
   if (mentions_any(expr, written)) {
     return std::nullopt;
   }
   Affine rest = expr;
   std::int64_t extent = 0;
   for (const Affine::Term& term : expr.terms()) {
-    if (!is_iname(launch.kernel, term.name) || context.known.count(term.name) != 0) {
+    const bool is_thread = is_for_threads && is_iname(launch.kernel, term.name) &&
+                           tag_of(launch.kernel, term.name).kind == AxisKind::block;
+    if (!is_iname(launch.kernel, term.name) ||
+        (context.known.count(term.name) != 0 && !is_thread)) {
       continue;
     }
     const auto range = launch.constant_range(term.name);
@@ -86,11 +98,13 @@ std::optional<Affine> at_worst(const LaunchFacts& launch, const Affine& expr,
 
 /// @param runs  of the statement
 void add_tests(const LaunchFacts& launch, std::size_t statement, std::int64_t runs,
-               const EmitContext& context, const NameSet& written, TileTests& found) {
+               const EmitContext& context, const NameSet& written, bool is_for_threads,
+               TileTests& found) {
   for (const Constraint& constraint : launch.facts.tested(statement)) {
     const Constraint here = with_values(context.values, constraint);
-    const auto test =
-        here.is_equality ? std::nullopt : at_worst(launch, here.expr, context, written);
+    const auto test = here.is_equality
+                          ? std::nullopt
+                          : at_worst(launch, here.expr, context, written, is_for_threads);
     if (!test || context.assumptions.implies(here) ||
         context.assumptions.implies_nonnegative(*test)) {
       continue;
@@ -112,6 +126,7 @@ TileTests find_tests(const LaunchFacts& launch, const LoopTreeNode& node,
   TileTests found;
   const std::vector<std::size_t> statements = statements_in(node);
   const NameSet written = written_in(launch, statements);
+  const bool is_for_threads = has_warp_product(launch, statements);
   for (const std::size_t statement : statements) {
     const std::vector<std::string>& lanes = launch.facts.lanes(statement);
     const bool is_vector =
@@ -126,7 +141,7 @@ TileTests find_tests(const LaunchFacts& launch, const LoopTreeNode& node,
     found.written += runs_within(launch, statement, context, true);
     const std::int64_t runs = runs_within(launch, statement, context, false);
     if (runs >= fewest) {
-      add_tests(launch, statement, runs, context, written, found);
+      add_tests(launch, statement, runs, context, written, is_for_threads, found);
     }
   }
   return found;
@@ -159,6 +174,7 @@ std::size_t end_of_tile(const LaunchFacts& launch, const LoopTree& nodes, std::s
                         const EmitContext& context) {
   std::size_t end = first + 1;
   std::int64_t written = tile.written;
+  const bool is_for_threads = has_warp_product(launch, statements_in(nodes[first]));
   for (std::size_t next = end; next < nodes.size(); ++next) {
     const std::vector<std::size_t> inside = statements_in(nodes[next]);
     const bool has_lanes = std::all_of(inside.begin(), inside.end(), [&](std::size_t statement) {
@@ -168,7 +184,8 @@ std::size_t end_of_tile(const LaunchFacts& launch, const LoopTree& nodes, std::s
     const bool changes_tests =
         std::any_of(tile.tests.begin(), tile.tests.end(),
                     [&](const Constraint& each) { return mentions_any(each.expr, changed); });
-    if (!has_lanes || changes_tests || contains_barrier(nodes[next]) || !guards.of(next).empty() ||
+    if (!has_lanes || changes_tests || (has_warp_product(launch, inside) && !is_for_threads) ||
+        contains_barrier(nodes[next]) || !guards.of(next).empty() ||
         end_of_call(launch, nodes, next, context) != next) {
       return end;
     }

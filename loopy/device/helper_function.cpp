@@ -7,6 +7,7 @@
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/support/gpu_limits.h"
+#include "rtcg/loopy/device/warp_product.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -31,6 +32,8 @@ std::string_view base_name(Helper kind) {
       return "exchange";
     case Helper::complex_of_texel:
       return "complex_of_texel";
+    case Helper::warp_product:
+      return "warp_product";
     case Helper::ordered_iterations:
       break;
   }
@@ -248,6 +251,8 @@ cgen::Statement HelperFunction::definition() const {
       return exchange_definition(name_, type_, number_);
     case Helper::complex_of_texel:
       return texel_definition(name_, type_);
+    case Helper::warp_product:
+      return cgen::RawStatement{warp_product_text(name_, type_), {name_}, {}};
     case Helper::ordered_iterations:
       break;
   }
@@ -255,9 +260,10 @@ cgen::Statement HelperFunction::definition() const {
 }
 
 bool is_helper_name(std::string_view name) {
-  constexpr Helper with_versions[] = {
-      Helper::copy_async,    Helper::wait_for_copies, Helper::floor_div,       Helper::floor_mod,
-      Helper::integer_power, Helper::exchange,        Helper::complex_of_texel};
+  constexpr Helper with_versions[] = {Helper::copy_async,       Helper::wait_for_copies,
+                                      Helper::floor_div,        Helper::floor_mod,
+                                      Helper::integer_power,    Helper::exchange,
+                                      Helper::complex_of_texel, Helper::warp_product};
   const auto is_version = [&](Helper each) {
     const std::string_view base = base_name(each);
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');

@@ -37,6 +37,10 @@ enum class Helper {
   complex_of_texel,
   /// Tells the host's compiler that a loop's iterations hand on elements.
   ordered_iterations,
+  /// CUDA: `(sums..., left..., right...)` adds a product of matrices to the sums of a warp, all of
+  /// whose threads call it together, see WarpProduct. Older devices exchange the factors.
+  /// @source PTX ISA 9.0, "Matrix Fragments for mma.m16n8k4", "... mma.m16n8k16"
+  warp_product,
 };
 
 /// One helper, in the version that a call needs. Ordered by name.
@@ -47,7 +51,7 @@ class HelperFunction {
   /// @param number  Helper::copy_async: bytes; Helper::wait_for_copies: open groups
   HelperFunction(Helper kind, int number);
   /// @param type  i32, u32, i64 or u64, of both operands and the result; Helper::complex_of_texel:
-  ///              of the result
+  ///              of the result; Helper::warp_product: f64, f16, bf16, i8 or u8, of the factors
   HelperFunction(Helper kind, const cgen::Type& type);
   /// @param type  Helper::exchange: of the value  @param number  lanes of a part
   HelperFunction(Helper kind, const cgen::Type& type, int number);

@@ -42,6 +42,9 @@ InameTag parse_iname_tag(std::string_view text) {
   if (text == "vec") {
     return {AxisKind::vec};
   }
+  if (text == "mma") {
+    return {AxisKind::tensor};
+  }
   if (text == "l.auto") {
     return {AxisKind::block_auto};
   }
@@ -57,7 +60,7 @@ InameTag parse_iname_tag(std::string_view text) {
   throw InvalidInput(
       "loopy.iname_tag.unknown",
       fmt::format("'{}' is not a tag: write for, unr, unr_hint, unr_hint.N, ilp, ilp.seq, "
-                  "vec, g.0 to g.2, l.0 to l.2 or l.auto",
+                  "vec, mma, g.0 to g.2, l.0 to l.2 or l.auto",
                   text));
 }
 
@@ -81,6 +84,8 @@ std::string to_string(const InameTag& tag) {
       return fmt::format("l.{}", tag.number);
     case AxisKind::block_auto:
       return "l.auto";
+    case AxisKind::tensor:
+      return "mma";
   }
   return {};
 }

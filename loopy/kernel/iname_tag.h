@@ -16,6 +16,9 @@ enum class AxisKind {
   block,        ///< `l.0` ... `l.2`: an axis of the threads of a block
   block_auto,   ///< `l.auto`: an axis of the block that rtcg chooses
   ilp_loop,     ///< `ilp.seq`: inline-parallel, with a separate small loop for every statement
+  /// `mma`: a loop of a sum of products that warps compute on tensor cores, see
+  /// use_tensor_cores(); a sequential loop on targets without them
+  tensor,
 };
 
 struct InameTag {

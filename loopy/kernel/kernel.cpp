@@ -308,6 +308,9 @@ Instruction map_expressions(Instruction instruction, const std::function<Expr(co
   if (LookBack* look_back = boost::variant2::get_if<LookBack>(&instruction.kind)) {
     for_each_part_of(*look_back, [&](Expr& part, bool) { part = map(part); });
   }
+  if (WarpProduct* product = boost::variant2::get_if<WarpProduct>(&instruction.kind)) {
+    for_each_part_of(*product, [&](Expr& part, bool) { part = map(part); });
+  }
   for (Expr& predicate : instruction.predicates) {
     predicate = map(predicate);
   }

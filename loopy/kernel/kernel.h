@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "rtcg/cgen/ast/compare.h"
@@ -180,8 +182,29 @@ struct LookBack {
   std::vector<Value> values{};
 };
 
-using InstructionKinds =
-    cgen::KindList<Assignment, CopyFence, BarrierInstruction, NoOperation, RawCode, LookBack>;
+/// What the tensor cores of a warp multiply and add at once: 16 rows by 8 columns of sums, over
+/// `depth` products each.
+struct TensorAtom {
+  cgen::Type input = cgen::Unknown{};  ///< of both factors
+  cgen::Type sum = cgen::Unknown{};
+  int depth = 0;
+  friend bool operator==(const TensorAtom&, const TensorAtom&) = default;
+};
+
+/// `sums += left * right` by all 32 threads of a warp together. Preprocessing makes it.
+///
+/// Thread t of the warp holds the sums of rows t // 4 and t // 4 + 8 in columns 2*(t % 4) and the
+/// next one; of the left factor the same rows, and of the right one column t // 4, each at
+/// depth / 4 neighbouring places from depth / 4 * (t % 4) on.
+struct WarpProduct {
+  TensorAtom atom{};
+  std::vector<Expr> sums{};  ///< row by row
+  std::vector<Expr> left{};  ///< row by row
+  std::vector<Expr> right{};
+};
+
+using InstructionKinds = cgen::KindList<Assignment, CopyFence, BarrierInstruction, NoOperation,
+                                        RawCode, LookBack, WarpProduct>;
 
 /// A call of a function of the generated text.
 struct CallSite {
@@ -298,13 +321,18 @@ struct Kernel {
 /// Inames of the reductions within the statement.
 [[nodiscard]] NameSet reduction_inames(const Instruction& instruction);
 
-/// Calls `visit(expr, is_read, is_written)` on each part of C text or of a look-back, always in the
-/// same order.
+/// Calls `visit(expr, is_read, is_written)` on each part of C text, of a look-back or of a product
+/// of a warp, always in the same order.
 template <class Visit>
 void for_each_part(const Instruction& instruction, const Visit& visit);
-/// Calls `visit(expr, is_written)` on each part of a look-back, all of which it reads.
+/// Calls `visit(expr, is_written)` on each part of a look-back or of a product of a warp, all of
+/// which it reads.
 template <class Self, class Visit>
-void for_each_part_of(Self& look_back, const Visit& visit);
+requires(std::same_as<std::remove_const_t<Self>, LookBack>) void for_each_part_of(
+    Self& look_back, const Visit& visit);
+template <class Self, class Visit>
+requires(std::same_as<std::remove_const_t<Self>, WarpProduct>) void for_each_part_of(
+    Self& product, const Visit& visit);
 /// Calls `visit` on each expression of the statement: targets, value, predicates.
 template <class Visit>
 void for_each_expression(const Instruction& instruction, const Visit& visit);
@@ -324,7 +352,18 @@ void for_each_target(const Instruction& instruction, const Visit& visit);
 [[nodiscard]] std::vector<Expr> c_order_strides(const std::vector<Expr>& shape);
 
 template <class Self, class Visit>
-void for_each_part_of(Self& look_back, const Visit& visit) {
+requires(std::same_as<std::remove_const_t<Self>, WarpProduct>) void for_each_part_of(
+    Self& product, const Visit& visit) {
+  for (auto* parts : {&product.sums, &product.left, &product.right}) {
+    for (auto& each : *parts) {
+      visit(each, parts == &product.sums);
+    }
+  }
+}
+
+template <class Self, class Visit>
+requires(std::same_as<std::remove_const_t<Self>, LookBack>) void for_each_part_of(
+    Self& look_back, const Visit& visit) {
   visit(look_back.thread, false);
   visit(look_back.tile, false);
   visit(look_back.drawn, false);
@@ -351,6 +390,10 @@ void for_each_part(const Instruction& instruction, const Visit& visit) {
   }
   if (const LookBack* look_back = get_if<LookBack>(instruction)) {
     for_each_part_of(*look_back,
+                     [&](const Expr& part, bool is_written) { visit(part, true, is_written); });
+  }
+  if (const WarpProduct* product = get_if<WarpProduct>(instruction)) {
+    for_each_part_of(*product,
                      [&](const Expr& part, bool is_written) { visit(part, true, is_written); });
   }
 }

@@ -107,7 +107,8 @@ std::string options_text(const Instruction& instruction) {
 /// The statement; scalars in `undeclared` are declared where they are assigned to first.
 std::string statement_text(const Kernel& kernel, const Instruction& instruction,
                            NameSet& undeclared) {
-  if (is<LookBack>(instruction) || instruction.is_same_in_all_threads) {
+  if (is<LookBack>(instruction) || is<WarpProduct>(instruction) ||
+      instruction.is_same_in_all_threads) {
     refuse(kernel, fmt::format("preprocessing made statement '{}'", instruction.id));
   }
   const Assignment* assignment = get_if<Assignment>(instruction);

@@ -251,6 +251,10 @@ std::string to_string(const Instruction& instruction) {
                               to_string(each.found_and_before));
         }
         return text;
+      },
+      [](const WarpProduct& e) {
+        return fmt::format("... warp product: {} += {} * {}", join(e.sums), join(e.left),
+                           join(e.right));
       });
 }
 

@@ -55,6 +55,10 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   // before separate_reductions and realize_reductions: they ask which inames are loops, and axes of
   // the block
   kernel = assign_auto_axes(fill_tables(infer_types(std::move(kernel))));
+  if (!options.has_tensor_cores) {
+    std::erase_if(kernel.iname_tags,
+                  [](const auto& tagged) { return tagged.second.kind == AxisKind::tensor; });
+  }
   kernel = separate_reductions(std::move(kernel));
   kernel = realize_reductions(std::move(kernel), options);
   // an axis without statements does not count

@@ -8,6 +8,8 @@ namespace rtcg::loopy {
 struct PreprocessOptions {
   /// Threads of a warp can exchange values without shared memory.
   bool has_warp_shuffles = false;
+  /// Warps can multiply and add matrices; otherwise inames tagged mma are loops.
+  bool has_tensor_cores = false;
 };
 
 /// Makes a kernel ready for scheduling: rules expanded, types known, reductions turned into

@@ -363,6 +363,9 @@ std::vector<Expr> Realizer::realize_reduction(const Reduction& reduction,
   const Instruction around = without_idle_lanes(reduction, statement);
   const std::vector<std::string> axes = block_inames(reduction, around);
   const ReductionOperation operation(kernel_, reduction, types_of_targets(kernel_, reduction));
+  if (auto sums = on_tensor_cores(reduction, operation, around)) {
+    return std::move(*sums);
+  }
   NameSet within = around.within_inames;
   within.insert(axes.begin(), axes.end());
   Accumulated own = accumulate(reduction, operation, around, within);

@@ -77,6 +77,12 @@ class Realizer {
   std::vector<Expr> as_variables(const std::vector<Expr>& operands, const Accumulated& accumulated,
                                  const NameSet& within, const Instruction& around);
 
+  // ---- sums of products on tensor cores (realize_on_tensor_cores.cpp)
+  /// The sum of the thread's rows and columns, if one of the reduction's inames is tagged mma.
+  std::optional<std::vector<Expr>> on_tensor_cores(const Reduction& reduction,
+                                                   const ReductionOperation& operation,
+                                                   const Instruction& around);
+
   // ---- scans (realize_scans.cpp)
   /// @param looks_back  from block to block, along an axis of the grid
   std::vector<Expr> realize_scan(const Reduction& reduction, bool looks_back,

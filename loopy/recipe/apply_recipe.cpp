@@ -63,6 +63,7 @@
 #include "rtcg/loopy/transform/temporaries.h"
 #include "rtcg/loopy/transform/tile.h"
 #include "rtcg/loopy/transform/to_batched.h"
+#include "rtcg/loopy/transform/use_tensor_cores.h"
 #include "rtcg/loopy/transform/vectorize.h"
 #include "rtcg/loopy/transform/walk_grid.h"
 
@@ -433,6 +434,7 @@ Table loop_rows() {
       {"swizzle", row(swizzle, number)},
       {"tile", row(tile, tiled_inames, tile_options)},
       {"untag_inames", row(untag_inames, rest)},
+      {"use_tensor_cores", row(use_tensor_cores, text)},
       {"vectorize", row(vectorize, text, list_option("arrays"))},
       {"walk_grid", row(walk_grid, number, text)},
   };

@@ -188,6 +188,10 @@ class Writer {
           Strings looks;
           for_each_part_of(e, [&](const Expr& part, bool) { looks.push_back(text(part)); });
           return in_order("look back", looks);
+        },
+        [&](const WarpProduct& e) {
+          return fmt::format("{} {} {}", in_order("product", all(e.sums)),
+                             in_order("left", all(e.left)), in_order("right", all(e.right)));
         }));
     return in_order("", parts);
   }

@@ -139,7 +139,8 @@ NameSet sums_around_copy(const Kernel& expanded, const Slicing& slicing, const N
 
 /// Whether each iteration of a loop has statements of its own, one after the other.
 bool is_serial(AxisKind kind) {
-  return kind == AxisKind::sequential || kind == AxisKind::unroll || kind == AxisKind::unroll_hint;
+  return kind == AxisKind::sequential || kind == AxisKind::unroll ||
+         kind == AxisKind::unroll_hint || kind == AxisKind::tensor;
 }
 
 /// Loops of inames within a block, or within a thread for registers.
@@ -347,8 +348,7 @@ std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& sli
     const InameSlicing* sliced = find_sliced(slicing, iname);
     const std::size_t parts = sliced != nullptr ? sliced->factors.size() : 1;
     for (std::size_t i = 0; i < (is_outer_sum ? parts : 1); ++i) {
-      const AxisKind kind =
-          sliced != nullptr ? sliced->factors[i].axis.kind : AxisKind::sequential;
+      const AxisKind kind = sliced != nullptr ? sliced->factors[i].axis.kind : AxisKind::sequential;
       if (kind == AxisKind::sequential || (is_outer_sum && is_serial(kind))) {
         loops.push_back(parts > 1 ? part_name(iname, i) : iname);
       }

@@ -37,6 +37,11 @@ bool has_simple_sum(const Kernel& expanded, const std::string& iname) {
   return found;
 }
 
+/// Whether a cut gives a loop its tag. Loops on tensor cores get theirs last, when tiles are there.
+bool is_tag_of_cut(const InameTag& tag) {
+  return tag.kind != AxisKind::sequential && tag.kind != AxisKind::tensor;
+}
+
 /// Whether a name of the kernel is in the way of those that the cuts of an iname make.
 bool is_in_the_way(const NameGenerator& names, const std::string& iname, std::size_t parts) {
   for (std::size_t i = 0; i < parts; ++i) {
@@ -169,7 +174,7 @@ void throw_bad_march(const Slicing& slicing, const std::string& reason) {
 void add_splits(const InameSlicing& sliced, std::vector<RecipeStep>& steps) {
   const std::size_t last = sliced.factors.size() - 1;
   if (last == 0) {
-    if (sliced.factors.front().axis.kind != AxisKind::sequential) {
+    if (is_tag_of_cut(sliced.factors.front().axis)) {
       steps.push_back(
           {"tag_inames", {sliced.iname + ":" + to_string(sliced.factors.front().axis)}, {}});
     }
@@ -187,7 +192,7 @@ void add_splits(const InameSlicing& sliced, std::vector<RecipeStep>& steps) {
                     {rest, std::to_string(inner_length)},
                     {{"outer_name", part_name(sliced.iname, i)}, {"inner_name", inner}}};
     const auto add_tag = [&](const char* option, const InameTag& tag) {
-      if (tag.kind != AxisKind::sequential) {
+      if (is_tag_of_cut(tag)) {
         step.options[option] = to_string(tag);
       }
     };
@@ -197,6 +202,16 @@ void add_splits(const InameSlicing& sliced, std::vector<RecipeStep>& steps) {
     }
     steps.push_back(std::move(step));
     rest = inner;
+  }
+}
+
+void add_tensor_cores(const InameSlicing& sliced, std::vector<RecipeStep>& steps) {
+  for (std::size_t i = 0; i < sliced.factors.size(); ++i) {
+    if (sliced.factors[i].axis.kind == AxisKind::tensor) {
+      steps.push_back({"use_tensor_cores",
+                       {sliced.factors.size() == 1 ? sliced.iname : part_name(sliced.iname, i)},
+                       {}});
+    }
   }
 }
 

@@ -339,6 +339,9 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
       detail::add_sharing(expanded, slicing, each, steps);
     }
   }
+  for (const InameSlicing& each : slicing.inames) {
+    detail::add_tensor_cores(each, steps);
+  }
   if (slicing.swizzle_rows != 0) {
     steps.push_back({"swizzle", {std::to_string(slicing.swizzle_rows)}, {}});
   }

@@ -38,6 +38,9 @@ struct RenamedSlicing {
 
 /// Cuts one iname.
 void add_splits(const InameSlicing& sliced, std::vector<RecipeStep>& steps);
+/// What lets warps compute sums over the loops tagged mma on their tensor cores: the last step of
+/// their reductions.
+void add_tensor_cores(const InameSlicing& sliced, std::vector<RecipeStep>& steps);
 /// Lets blocks begin with the loop's first value, each with as many iterations as the march has.
 /// @throws InvalidInput  loopy.recipe_of.bad_march
 void add_march(const Kernel& kernel, const Slicing& slicing, const MarchPlan& march,
