@@ -616,7 +616,8 @@ detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& c
   std::future<detail::SourcePtr> fused =
       std::async(std::launch::async, [&] { return detail::fused_slicings(kernel, constraints); });
   detail::SourcePtr nest = detail::nest_slicings(kernel, constraints, {});
-  return detail::merged(std::move(nest), fused.get());
+  return detail::merged(detail::merged(std::move(nest), fused.get()),
+                        detail::tensor_slicings(kernel, constraints));
 }
 
 /// Those that compute temporaries where they are used, in place of handing them on.

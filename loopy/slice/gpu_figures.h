@@ -17,6 +17,11 @@ inline constexpr double launch_seconds = 2e-6;
 inline constexpr double clocks_of_load = 700;
 /// Of the second-level cache.
 inline constexpr double cache_bytes_per_second = 5.5e12;
+/// How many times as fast as multiplications and additions one by one, in f64 and in f32, tensor
+/// cores are on numbers of f64, of 16 and of 8 bits; with mma.sync on an H200, 2026-11.
+inline constexpr double tensor_factor_f64 = 2;
+inline constexpr double tensor_factor_16_bits = 9;
+inline constexpr double tensor_factor_8_bits = 18;
 /// Of a multiprocessor, to use all of the memory's rate.
 inline constexpr double bytes_in_flight = 19 * 1024;
 /// Shared memory that CUDA keeps of each block, from compute capability 8.0 on.

@@ -28,6 +28,10 @@ struct RankingBounds;
 [[nodiscard]] SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// The slicings of a kernel whose inames are fused, as those of the kernel itself.
 [[nodiscard]] SourcePtr with_fusions(SourcePtr fused, std::vector<InameFusion> fusions);
+/// Tiles of a product of matrices, or of a contraction with fused inames, that warps compute on
+/// tensor cores. Null for other kernels and machines.
+[[nodiscard]] SourcePtr tensor_slicings(const Kernel& kernel,
+                                        const SlicingConstraints& constraints);
 struct RowSlicings {
   SourcePtr source{};          ///< null where the kernel is no chain over a row
   bool replace_tiles = false;  ///< whether tiles have nothing to offer: no nest has inner sums

@@ -101,10 +101,12 @@ TEST(SlicingStream, ReadsSeveralStepsAtOnceWhereRowsLieAlongThem) {
 }
 
 /// The best of tiles of 64 x 64 results for 256 threads, 16 steps at a time.
-double best_seconds(const char* domains, const char* statement, const char* arguments) {
+double best_seconds(const char* domains, const char* statement, const char* arguments,
+                    const char* architecture = "sm_80") {
   SlicingConstraints constraints;
   constraints.min_threads = constraints.max_threads = 256;
   constraints.inames = {{"i", {{64}, {16}}}, {"j", {{64}, {16}}}, {"k", {{16}, {}}}};
+  constraints.machine.architecture = architecture;
   return SlicingStream(make_kernel(domains, statement, {.arguments = arguments}), constraints)
       .predicted_seconds(0);
 }
@@ -130,6 +132,8 @@ TEST(SlicingCostModel, DependOnTypes) {
   const double in_f32 = best_seconds(box, sum, "a, b, c: f32[2048, 2048]");
   EXPECT_NEAR(best_seconds(box, sum, "a, b, c: f64[2048, 2048]") / in_f32, 2, 0.3);
   EXPECT_NEAR(best_seconds(box, sum, "a, b, c: c64[2048, 2048]") / in_f32, 4, 0.6);
+  // which has tensor cores for f64
+  EXPECT_NEAR(best_seconds(box, sum, "a, b, c: f64[2048, 2048]", "sm_90") / in_f32, 1, 0.2);
 }
 
 TEST(SlicingStream, HoldsStagesOfTrianglesThatTilesDivide) {
