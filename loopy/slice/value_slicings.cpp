@@ -3,7 +3,10 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/cgen/support/integer.h"
@@ -317,14 +320,35 @@ class ValueReader {
     ValueSet set;
     for (const std::string& each : callees_first(kernel_, rules)) {
       const SubstitutionRule& rule = *find_rule(kernel_, each);
-      KeptValue value{each, 4, axes_[each], expand_rules(others, rule.body)};
+      KeptValue value{each, 4, axes_[each], with_alike_sums(expand_rules(others, rule.body))};
       value.element_bytes = size_bytes(type_of(expanded_, expand_rules(kernel_, rule.body)));
       set.values.push_back(std::move(value));
     }
     for (const Instruction& each : kernel_.instructions) {
-      set.statements.push_back(expand_rules(others, get_if<Assignment>(each)->value));
+      set.statements.push_back(
+          with_alike_sums(expand_rules(others, get_if<Assignment>(each)->value)));
     }
     problem_.sets.push_back(std::move(set));
+  }
+
+  /// With names for the inames of sums that follow from their lengths and what is within: compilers
+  /// read what several sums read once.
+  [[nodiscard]] Expr with_alike_sums(const Expr& expr) {
+    return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+      const Reduction* sum = get_if<Reduction>(part);
+      if (sum == nullptr) {
+        return std::nullopt;
+      }
+      const std::size_t inner = reduction_inames(part).size() - sum->inames.size();
+      std::map<std::string, std::string, std::less<>> names;
+      for (const std::string& each : sum->inames) {
+        const double length = problem_.lengths[each];
+        const std::string name = fmt::format(".{}.{}", inner + names.size(), length);
+        problem_.lengths[name] = length;
+        names.emplace(each, name);
+      }
+      return rename_all(part, names);
+    });
   }
 
   const Kernel& kernel_;
@@ -427,6 +451,7 @@ class ValueCost {
       // the threads compute the values in turns
       const double turns = std::ceil(values_of(each, choice) / threads);
       add(each.body, turns, {}, work);
+      work.known.clear();  // a barrier is between them
       work.loads += turns;
     }
     for (const Expr& each : set.statements) {
@@ -471,6 +496,7 @@ class ValueCost {
   struct ThreadWork {
     double operations = 0;  // of a thread
     double loads = 0;
+    std::set<std::pair<std::uint64_t, double>> known{};  ///< what is computed, and how often
   };
 
   /// Items of a thread that an expression is different for.
@@ -485,6 +511,9 @@ class ValueCost {
 
   /// @param steps  times that it is computed, by the sums around it and for each item
   void add(const Expr& expr, double steps, const ValueChoice& choice, ThreadWork& work) const {
+    if (!work.known.emplace(expr.hash(), steps).second) {
+      return;
+    }
     if (is<Access>(expr) || is_kept(expr, choice)) {
       work.loads += steps * lanes_of(expr, choice);
       return;
