@@ -5,6 +5,7 @@
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/codegen/lower_expr.h"
+#include "rtcg/loopy/device/helper_function.h"
 #include "rtcg/loopy/kernel/look_back_places.h"
 
 namespace rtcg::loopy {
@@ -89,36 +90,33 @@ class LookBackCode {
   }
 
   cgen::Statement run() {
+    if (look_back_.step == LookBack::Step::publishes) {
+      return publication();
+    }
     const cgen::Expr lane = lowered(look_back_.thread, cgen::i32);
     const cgen::Expr tile = lowered(look_back_.tile, scope_.index_type);
     BlockBuilder body;
-    const cgen::Type word = cgen::in_space(cgen::AddressSpace::global, cgen::volatile_(cgen::u64));
-    published_ = body.add_constant(cgen::pointer_to(word), variables_.new_name("published"),
-                                   cgen::address_of(lowered(look_back_.published, cgen::u64)));
-    // tiles_in_order() has declared it
-    const cgen::Expr drawn = cgen::variable(target_name(look_back_.drawn), cgen::u64);
-    launch_ = body.add_constant(cgen::u32, variables_.new_name("launch"),
-                                cgen::cast(cgen::u32, drawn >> i32(32)) + u32(1));
+    declare_places(body);
     assign_all(body, &Value::before, &Value::neutral);
-    const auto place_in = [&](int tiles) { return tile & i32(tiles - 1); };
+    const auto place_in = [&](int tiles) { return place_within(tile, tiles); };
     const auto ends = [&](int tiles) { return cgen::equal(place_in(tiles), i32(tiles - 1)); };
-    const cgen::Expr groups_here =
-        body.add_constant(scope_.index_type, variables_.new_name("groups"),
-                          tile / i32(group_of_groups) * i32(places_of_groups));
+    const cgen::Expr groups_here = declared_groups(body, tile);
     const cgen::Expr tiles_here = groups_here + i32(group);
     const cgen::Expr own_group = groups_here + place_in(group_of_groups) / i32(group);
 
-    BlockBuilder own;
-    assign_all(own, &Value::found, &Value::total);
-    publish(own, tiles_here + place_in(group_of_groups));
-    body << cgen::if_(cgen::equal(lane, i32(0)) && !ends(group), own);
+    if (look_back_.step == LookBack::Step::publishes_and_looks) {
+      BlockBuilder own;
+      assign_all(own, &Value::found, &Value::total);
+      publish(own, &Value::found, tiles_here + place_in(group_of_groups));
+      body << cgen::if_(cgen::equal(lane, i32(0)) && !ends(group), own);
+    }
     BlockBuilder tiles;
     add_earlier(tiles, lane < place_in(group),
                 tiles_here + (place_in(group_of_groups) & i32(-group)) + lane);
     body << cgen::if_(place_in(group) > i32(0), tiles);
     BlockBuilder whole;
     assign_all(whole, &Value::found, &Value::before_and_total);
-    publish(whole, own_group);
+    publish(whole, &Value::found, own_group);
     body << cgen::if_(cgen::equal(lane, i32(0)) && ends(group) && !ends(group_of_groups), whole);
     BlockBuilder groups;
     add_earlier(groups, lane < place_in(group_of_groups) / i32(group), groups_here + lane);
@@ -128,7 +126,7 @@ class LookBackCode {
     body << cgen::if_(tile >= i32(group_of_groups), rest);
     BlockBuilder all;
     assign_all(all, &Value::found, &Value::before_and_total);
-    publish(all, own_group);
+    publish(all, &Value::found, own_group);
     body << cgen::if_(cgen::equal(lane, i32(0)) && ends(group_of_groups), all);
     return cgen::if_(lane < i32(warp_size), body);
   }
@@ -138,6 +136,38 @@ class LookBackCode {
   using Part = Expr Value::*;
   static constexpr int group = tiles_of_group;
   static constexpr int group_of_groups = tiles_of_groups;
+
+  /// Where the tile has its place among `tiles` of them.
+  [[nodiscard]] static cgen::Expr place_within(const cgen::Expr& tile, int tiles) {
+    return tile & i32(tiles - 1);
+  }
+
+  void declare_places(BlockBuilder& body) {
+    const cgen::Type word = cgen::in_space(cgen::AddressSpace::global, cgen::volatile_(cgen::u64));
+    published_ = body.add_constant(cgen::pointer_to(word), variables_.new_name("published"),
+                                   cgen::address_of(lowered(look_back_.published, cgen::u64)));
+    // tiles_in_order() has declared it
+    const cgen::Expr drawn = cgen::variable(target_name(look_back_.drawn), cgen::u64);
+    launch_ = body.add_constant(cgen::u32, variables_.new_name("launch"),
+                                cgen::cast(cgen::u32, drawn >> i32(32)) + u32(1));
+  }
+
+  [[nodiscard]] cgen::Expr declared_groups(BlockBuilder& body, const cgen::Expr& tile) const {
+    return body.add_constant(scope_.index_type, variables_.new_name("groups"),
+                             tile / i32(group_of_groups) * i32(places_of_groups));
+  }
+
+  /// The block's own value, unless it is the last one of a group.
+  cgen::Statement publication() {
+    const cgen::Expr lane = lowered(look_back_.thread, cgen::i32);
+    const cgen::Expr tile = lowered(look_back_.tile, scope_.index_type);
+    BlockBuilder body;
+    declare_places(body);
+    const cgen::Expr place = declared_groups(body, tile) + i32(group);
+    publish(body, &Value::total, place + place_within(tile, group_of_groups));
+    return cgen::if_(
+        cgen::equal(lane, i32(0)) && !cgen::equal(place_within(tile, group), i32(group - 1)), body);
+  }
 
   [[nodiscard]] cgen::Expr lowered(const Expr& expr, const cgen::Type& type) const {
     return lower_expr(scope_, expr, type);
@@ -158,11 +188,10 @@ class LookBackCode {
     assign_all(body, targets, &Value::combined);
   }
 
-  /// The words of `found`.
-  [[nodiscard]] Exprs found_words() const {
+  [[nodiscard]] Exprs words_of_all(Part values) const {
     Exprs words;
     for (std::size_t i = 0; i < types_.size(); ++i) {
-      for (cgen::Expr& each : words_of(part(&Value::found, i), types_[i])) {
+      for (cgen::Expr& each : words_of(as_value_of(types_[i], part(values, i)), types_[i])) {
         words.push_back(std::move(each));
       }
     }
@@ -187,8 +216,8 @@ class LookBackCode {
     return published_[word == 0 ? first : first + i32(static_cast<int>(word))];
   }
 
-  void publish(BlockBuilder& body, const cgen::Expr& place) const {
-    const Exprs words = found_words();
+  void publish(BlockBuilder& body, Part values, const cgen::Expr& place) const {
+    const Exprs words = words_of_all(values);
     for (std::size_t i = 0; i < words.size(); ++i) {
       body << cgen::assign(word_at(place, i), (cgen::cast(cgen::u64, launch_) << i32(32)) |
                                                   cgen::cast(cgen::u64, words[i]));
@@ -212,7 +241,13 @@ class LookBackCode {
     Exprs words;
     cgen::Expr is_open = 0;
     for (std::size_t i = 0; i < words_; ++i) {
-      loads << cgen::assign(packed[i], word_at(other, i));
+      if (words_ % 2 != 0) {
+        loads << cgen::assign(packed[i], word_at(other, i));
+      } else if (i % 2 == 0) {
+        loads << variables_.call(HelperFunction(Helper::load_words, 2),
+                                 {cgen::address_of(word_at(other, i)), cgen::address_of(packed[i]),
+                                  cgen::address_of(packed[i + 1])});
+      }
       const cgen::Expr is_old =
           cgen::not_equal(cgen::cast(cgen::u32, packed[i] >> i32(32)), launch_);
       is_open = i == 0 ? is_old : is_open || is_old;
@@ -222,8 +257,22 @@ class LookBackCode {
     assign_words(body, &Value::found, words);
   }
 
-  /// The lanes combine what their tiles have published, the earliest one first, down to lane 0.
+  /// Whether the lanes add up integers, which may be in any order.
+  [[nodiscard]] bool adds_integers() const {
+    const Value& value = look_back_.values.front();
+    return types_.size() == 1 && (types_.front() == cgen::i32 || types_.front() == cgen::u32) &&
+           value.found_and_next == value.found + value.next;
+  }
+
+  /// The lanes combine what their tiles have published, the earliest one first; all get the result.
   void combine_lanes(BlockBuilder& body) const {
+    if (adds_integers()) {
+      const HelperFunction sum(Helper::warp_sum, types_.front());
+      scope_.helpers->insert(sum);
+      const cgen::Expr found = part(&Value::found, 0);
+      body << cgen::assign(found, cgen::call(sum.name(), {found}, types_.front()));
+      return;
+    }
     const auto exchange = [&](BlockBuilder& step, Intrinsic function, const cgen::Expr& lane,
                               Part targets) {
       for (std::size_t i = 0; i < types_.size(); ++i) {

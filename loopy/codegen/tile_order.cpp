@@ -13,9 +13,11 @@ struct TileOrder {
 /// That of one statement.
 std::optional<TileOrder> order_of(const Instruction& instruction) {
   const LookBack* look_back = get_if<LookBack>(instruction);
-  return look_back == nullptr ? std::nullopt
-                              : std::optional(TileOrder{target_name(look_back->published),
-                                                        target_name(look_back->drawn)});
+  // a statement that looks has the same
+  return look_back == nullptr || look_back->step == LookBack::Step::publishes
+             ? std::nullopt
+             : std::optional(
+                   TileOrder{target_name(look_back->published), target_name(look_back->drawn)});
 }
 
 cgen::Expr index_on(cgen::BuiltinKind kind, int axis) {

@@ -34,6 +34,10 @@ std::string_view base_name(Helper kind) {
       return "complex_of_texel";
     case Helper::warp_product:
       return "warp_product";
+    case Helper::load_words:
+      return "load_words";
+    case Helper::warp_sum:
+      return "warp_sum";
     case Helper::ordered_iterations:
       break;
   }
@@ -127,6 +131,40 @@ cgen::Statement exchange_definition(const std::string& name, const cgen::Type& t
   return cgen::function(type, name,
                         {cgen::param(type, "value"), cgen::param(cgen::i32, "distance")}, body,
                         device_specifiers());
+}
+
+/// Each word has the number of its launch, so that the two need not be of one moment.
+cgen::Statement load_definition(const std::string& name) {
+  const std::string text = fmt::format(
+      "static inline __device__ void {}(const volatile unsigned long long *from,\n"
+      "    unsigned long long *first, unsigned long long *second) {{\n"
+      "#if __CUDA_ARCH__ >= 800\n"
+      "  asm volatile(\"ld.volatile.global.v2.u64 {{%0, %1}}, [%2];\"\n"
+      "      : \"=l\"(*first), \"=l\"(*second)\n"
+      "      : \"l\"(__cvta_generic_to_global((const void *)from))\n"
+      "      : \"memory\");\n"
+      "#else\n"
+      "  *first = from[0];\n"
+      "  *second = from[1];\n"
+      "#endif\n"
+      "}}",
+      name);
+  return cgen::RawStatement{text, {name}, {}};
+}
+
+cgen::Statement warp_sum_definition(const std::string& name, const cgen::Type& type) {
+  constexpr std::string_view text =
+      "#if __CUDA_ARCH__ >= 800\n"
+      "return __reduce_add_sync(0xffffffffu, value);\n"
+      "#else\n"
+      "for (int distance = 16; distance > 0; distance /= 2) {\n"
+      "  value += __shfl_xor_sync(0xffffffffu, value, distance);\n"
+      "}\n"
+      "return value;\n"
+      "#endif";
+  cgen::BlockBuilder body;
+  body << cgen::Statement(cgen::RawStatement{std::string(text), {}, {"value"}});
+  return cgen::function(type, name, {cgen::param(type, "value")}, body, device_specifiers());
 }
 
 bool is_signed_type(const cgen::Type& type) {
@@ -253,6 +291,10 @@ cgen::Statement HelperFunction::definition() const {
       return texel_definition(name_, type_);
     case Helper::warp_product:
       return cgen::RawStatement{warp_product_text(name_, type_), {name_}, {}};
+    case Helper::load_words:
+      return load_definition(name_);
+    case Helper::warp_sum:
+      return warp_sum_definition(name_, type_);
     case Helper::ordered_iterations:
       break;
   }
@@ -263,7 +305,8 @@ bool is_helper_name(std::string_view name) {
   constexpr Helper with_versions[] = {Helper::copy_async,       Helper::wait_for_copies,
                                       Helper::floor_div,        Helper::floor_mod,
                                       Helper::integer_power,    Helper::exchange,
-                                      Helper::complex_of_texel, Helper::warp_product};
+                                      Helper::complex_of_texel, Helper::warp_product,
+                                      Helper::load_words,       Helper::warp_sum};
   const auto is_version = [&](Helper each) {
     const std::string_view base = base_name(each);
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');

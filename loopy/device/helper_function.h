@@ -35,6 +35,12 @@ enum class Helper {
   exchange,
   /// The complex number whose parts a texture has as two channels.
   complex_of_texel,
+  /// CUDA: `(const volatile u64 *from, u64 *first, u64 *second)` reads two words, which begin at a
+  /// multiple of 16 bytes, by one load.
+  load_words,
+  /// CUDA: `(value)` gives the sum of the values of all 32 lanes of a warp, which call it together:
+  /// one instruction from compute capability 8.0 on.
+  warp_sum,
   /// Tells the host's compiler that a loop's iterations hand on elements.
   ordered_iterations,
   /// CUDA: `(sums..., left..., right...)` adds a product of matrices to the sums of a warp, all of
@@ -48,10 +54,12 @@ class HelperFunction {
  public:
   /// Of Helper::commit_copies, Helper::prefetch_l2 and Helper::ordered_iterations.
   explicit HelperFunction(Helper kind);
-  /// @param number  Helper::copy_async: bytes; Helper::wait_for_copies: open groups
+  /// @param number  Helper::copy_async: bytes; Helper::wait_for_copies: open groups;
+  ///                Helper::load_words: 2
   HelperFunction(Helper kind, int number);
   /// @param type  i32, u32, i64 or u64, of both operands and the result; Helper::complex_of_texel:
-  ///              of the result; Helper::warp_product: f64, f16, bf16, i8 or u8, of the factors
+  ///              of the result; Helper::warp_product: f64, f16, bf16, i8 or u8, of the factors;
+  ///              Helper::warp_sum: i32 or u32, of the value and the result
   HelperFunction(Helper kind, const cgen::Type& type);
   /// @param type  Helper::exchange: of the value  @param number  lanes of a part
   HelperFunction(Helper kind, const cgen::Type& type, int number);

@@ -161,6 +161,10 @@ struct RawCode {
 /// whose first number counts: its lower half the blocks that have begun, its upper half the
 /// launches.
 struct LookBack {
+  /// What the statement does of it. Blocks with more to do after they know their own value publish
+  /// it first.
+  enum class Step { publishes_and_looks, publishes, looks };
+  Step step = Step::publishes_and_looks;
   Expr thread = 0;     ///< the place along l.0
   Expr tile = 0;       ///< the place of the block along the scan
   Expr drawn = 0;      ///< what the block has found in the counter

@@ -244,8 +244,9 @@ std::string to_string(const Instruction& instruction) {
       [](const NoOperation&) { return std::string("... nop"); },
       [](const RawCode& e) { return fmt::format("... c \"{}\"", raw_text(e)); },
       [](const LookBack& e) {
-        std::string text =
-            fmt::format("... look back along {} of {}", to_string(e.tile), to_string(e.published));
+        std::string text = fmt::format(
+            "... {} along {} of {}", e.step == LookBack::Step::publishes ? "publish" : "look back",
+            to_string(e.tile), to_string(e.published));
         for (const LookBack::Value& each : e.values) {
           text += fmt::format(": {} of {} = {}", to_string(each.before), to_string(each.total),
                               to_string(each.found_and_before));

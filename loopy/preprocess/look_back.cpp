@@ -24,7 +24,7 @@ std::int64_t published_words(const ReductionOperation& operation) {
 
 std::string Realizer::add_look_back_state(const Expr& length_words) {
   const std::string state =
-      add_temporary("look_back_state", cgen::u64, AddressSpace::global, {1 + length_words});
+      add_temporary("look_back_state", cgen::u64, AddressSpace::global, {2 + length_words});
   look_back_states_.push_back(state);
   return state;
 }
@@ -41,6 +41,7 @@ std::vector<Expr> Realizer::look_back_with(const std::vector<Expr>& totals,
     sweeps.grid = grows ? each : sweeps.grid;
   }
   sweeps.thread = find_look_back_threads(kernel_);
+  sweeps.publishes_first = true;
   std::string last;
   const std::vector<Expr> before = look_back(operation, totals, sweeps, around, last);
   new_dependencies_.insert(last);
@@ -95,10 +96,13 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
       floor_div(end_of_loop(kernel_, sweeps.grid) + (tiles_of_groups - 1), tiles_of_groups);
   const Expr words_of_row = groups_of_groups * Expr(places_of_groups * published_words(operation));
   const std::string state = add_look_back_state(simplify_index(rows * words_of_row));
-  code.published = access(state, {simplify_index(1 + row * words_of_row)});
+  // values of two words begin where a load of both may
+  const std::int64_t first = published_words(operation) % 2 == 0 ? 2 : 1;
+  code.published = access(state, {simplify_index(first + row * words_of_row)});
 
   Instruction statement;
   statement.id = names_.make("look_back");
+  code.step = sweeps.publishes_first ? LookBack::Step::looks : LookBack::Step::publishes_and_looks;
   statement.kind = code;
   statement.within_inames = threads.within_inames;
   statement.within_inames.insert(thread);
@@ -107,6 +111,14 @@ std::vector<Expr> Realizer::look_back(const ReductionOperation& operation,
     statement.depends_on.insert(last);
   }
   statement.call_site = threads.call_site;
+  if (sweeps.publishes_first) {
+    Instruction publication = statement;
+    publication.id = names_.make("publish");
+    code.step = LookBack::Step::publishes;
+    publication.kind = code;
+    kernel_.instructions.push_back(publication);
+    statement.depends_on.insert(publication.id);
+  }
   kernel_.instructions.push_back(statement);
 
   const SharedParts parts = add_parts(operation, {before, statement.id}, thread, 1, threads);

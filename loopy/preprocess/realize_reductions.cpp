@@ -102,6 +102,12 @@ Kernel Realizer::run() {
   for (const Instruction& instruction : described_) {
     realize(instruction);
   }
+  // blocks publish their values as soon as they know them
+  std::stable_partition(
+      kernel_.instructions.begin(), kernel_.instructions.end(), [](const Instruction& each) {
+        const LookBack* look_back = get_if<LookBack>(each);
+        return look_back != nullptr && look_back->step == LookBack::Step::publishes;
+      });
   // all alike: they are cleared and made longer together, see LookBack
   Expr longest = 0;
   for (const std::string& each : look_back_states_) {

@@ -18,6 +18,7 @@ struct ScanSweeps {
   std::vector<std::string> loops{};
   std::string thread{};              ///< the axis of the block; empty if there is none
   std::vector<std::string> items{};  ///< of each thread
+  bool publishes_first = false;      ///< blocks have more to do before they look back
 };
 
 /// Turns the reductions of a kernel into statements.

@@ -187,7 +187,7 @@ class Writer {
         [&](const LookBack& e) {
           Strings looks;
           for_each_part_of(e, [&](const Expr& part, bool) { looks.push_back(text(part)); });
-          return in_order("look back", looks);
+          return in_order(fmt::format("look back {}", static_cast<int>(e.step)), looks);
         },
         [&](const WarpProduct& e) {
           return fmt::format("{} {} {}", in_order("product", all(e.sums)),

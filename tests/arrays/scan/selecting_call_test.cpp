@@ -167,6 +167,10 @@ TEST(SelectingCall, KeepsElementsInRegistersAndMarksInOneWord) {
             std::string::npos)
       << source;
   EXPECT_NE(source.find("__popc(marks_word[0] << 30)"), std::string::npos) << source;
+  // the number of chosen elements is published before they are gathered
+  EXPECT_LT(source.find("(unsigned int)number;"), source.find("kept_selected[(marks_word"))
+      << source;
+  EXPECT_NE(source.find("found = warp_sum_i32(found);"), std::string::npos) << source;
   EXPECT_EQ(source.find("marks["), std::string::npos) << source;
   loopy::CudaTextOnCpu text(kernel);
   for (const int count : counts) {

@@ -43,13 +43,19 @@ TEST(HelperFunction, IsWrittenInItsVersion) {
             std::string::npos);
   EXPECT_NE(text_of(HelperFunction(Helper::prefetch_l2)).find("prefetch.L2.global [%0], %1;"),
             std::string::npos);
+  EXPECT_NE(text_of(HelperFunction(Helper::warp_sum, cgen::u32))
+                .find("unsigned int warp_sum_u32(unsigned int value) {\n#if __CUDA_ARCH__ >= 800"),
+            std::string::npos)
+      << text_of(HelperFunction(Helper::warp_sum, cgen::u32));
+  EXPECT_NE(text_of(HelperFunction(Helper::load_words, 2)).find("ld.volatile.global.v2.u64 {%0"),
+            std::string::npos);
   EXPECT_NE(text_of(HelperFunction(Helper::floor_div, cgen::u32)).find("a / b"), std::string::npos);
   EXPECT_NE(text_of(HelperFunction(Helper::floor_mod, cgen::u32)).find("a % b"), std::string::npos);
 }
 
 TEST(HelperFunction, HasANameThatNoVariableTakes) {
-  for (const char* name :
-       {"floor_div_i32", "integer_power_u64", "copy_async_8", "commit_copies", "prefetch_l2"}) {
+  for (const char* name : {"floor_div_i32", "integer_power_u64", "copy_async_8", "commit_copies",
+                           "prefetch_l2", "warp_sum_i32", "load_words_2"}) {
     EXPECT_TRUE(is_helper_name(name)) << name;
   }
   for (const char* name : {"floor_div", "copy_asynchronously", "commit_copies_too", "power"}) {
