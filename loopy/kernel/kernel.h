@@ -36,7 +36,7 @@ struct Domain {
 
 /// The memory of an array.
 enum class AddressSpace {
-  automatic,  ///< temporaries: local if several threads share it, otherwise private
+  automatic,  ///< temporaries: see choose_address_spaces()
   private_,   ///< registers of a thread
   local,      ///< shared memory of a block
   global,
