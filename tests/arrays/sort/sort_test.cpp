@@ -11,6 +11,7 @@
 
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/create/indexing.h"
+#include "rtcg/arrays/kernels/struct_array.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/arrays/support/watched_device.h"
@@ -167,6 +168,38 @@ TEST(Sort, MovesValuesWithTheirKeys) {
     const Array<std::uint16_t> x(std::vector<std::uint16_t>{0x21, 0x1f, 0x12, 0x2110});
     EXPECT_EQ(Array<std::uint16_t>(sort(x, {.begin_bit = 4, .end_bit = 8})).to_vector(),
               (std::vector<std::uint16_t>{0x1f, 0x12, 0x2110, 0x21}));
+  });
+}
+
+struct Particle {
+  double mass = 0;
+  std::int32_t cell = 0;
+  std::uint8_t kind = 0;
+};
+
+TEST(Sort, MovesStructsWithKeys) {
+  on_every_device([] {
+    for (const std::size_t count : {1U, 1000U, 20000U}) {
+      std::mt19937_64 random(count);
+      std::vector<Particle> particles(count);
+      std::vector<std::int32_t> cells(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        cells[i] = static_cast<std::int32_t>(random() % 100) - 50;
+        particles[i] = {static_cast<double>(i), cells[i], static_cast<std::uint8_t>(i % 7)};
+      }
+      const SortedPairs sorted = sort_by_key(
+          Array<std::int32_t>(cells),
+          {structs_from_host(particles), arange<float>(static_cast<std::int64_t>(count))});
+      std::stable_sort(particles.begin(), particles.end(),
+                       [](const Particle& a, const Particle& b) { return a.cell < b.cell; });
+      const std::vector<Particle> found = structs_to_host<Particle>(sorted.values[0]);
+      ASSERT_EQ(found.size(), count);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(found[i].mass, particles[i].mass);
+        EXPECT_EQ(found[i].cell, particles[i].cell);
+        EXPECT_EQ(found[i].kind, particles[i].kind);
+      }
+    }
   });
 }
 
