@@ -15,10 +15,12 @@
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
+#include "rtcg/arrays/kernels/reduction_kernel.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/operand.h"
 #include "rtcg/arrays/sort/counting_kernel.h"
 #include "rtcg/arrays/sort/search.h"
+#include "rtcg/arrays/sort/sort.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/copy.h"
 
@@ -94,9 +96,52 @@ void check_values(DType dtype, bool are_numbers_of_bins) {
   }
 }
 
+/// The number of the bin of each value between the edges, otherwise -1.
+Expression bins_of(const Expression& values, const AnyArray& edges) {
+  if (edges.axes() != 1 || edges.count() < 2) {
+    throw InvalidInput("arrays.histogram.bins",
+                       fmt::format("edges of shape {} bound no bins: give at least two along one "
+                                   "axis",
+                                   to_string(edges.shape())));
+  }
+  check_values(values.dtype(), false);
+  const std::int64_t bins = edges.count() - 1;
+  const AnyArray x = detail::values_of(values);
+  const Expression place = searchsorted(edges, x, SearchSide::right);
+  const Expression bin = where(x == edges(bins), bins - 1, place - 1);
+  const bool has_nan = is_floating(x.dtype());
+  const Expression is_inside = bin >= 0 && bin < bins;
+  return where(has_nan ? is_inside && !isnan(x) : is_inside, bin, -1);
+}
+
+/// Of floating types other than f64 in f32.
+DType type_of_sums(DType weights) {
+  return is_floating(weights) && weights != DType::f64 ? DType::f32 : DType::f64;
+}
+
+/// Sums of the weights of each bin, in the order of the values.
+AnyArray added_in_order(const Expression& number, std::int64_t bins, const AnyArray& weights) {
+  const DType type = type_of_sums(weights.dtype());
+  const AnyArray places = detail::values_of(number).contiguous().ravel();
+  if (places.count() == 0 || bins == 0) {
+    return zeros(type, {bins});
+  }
+  const AnyArray weight = detail::values_of(cast(weights, type)).contiguous().ravel();
+  const GroupedValues groups = group_by_key(places, weight, bins);
+  static const ReductionKernel singles(DType::f32, "0", "a + b", "x[i]", "const float *x");
+  static const ReductionKernel doubles(DType::f64, "0", "a + b", "x[i]", "const double *x");
+  return (type == DType::f32 ? singles : doubles)
+      .run({groups.values}, {.offsets = groups.starts})
+      .front();
+}
+
 /// @param edges  of bins of equal width; null if the values are the numbers of bins
 AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* edges,
-                 const std::optional<AnyArray>& weights) {
+                 const std::optional<AnyArray>& weights, bool is_fast) {
+  if (weights && is_floating(weights->dtype()) && !is_fast) {
+    return added_in_order(edges != nullptr ? bins_of(values, *edges) : cast(values, DType::i64),
+                          bins, *weights);
+  }
   const AnyArray x = detail::values_of(values).contiguous().ravel();
   const std::int64_t count = x.count();
   detail::CountingForm form{x.dtype()};
@@ -108,8 +153,7 @@ AnyArray counted(const Expression& values, std::int64_t bins, const AnyArray* ed
   DType result = DType::i64;
   std::optional<AnyArray> weight;
   if (weights) {
-    const DType given = weights->dtype();
-    result = is_floating(given) && given != DType::f64 ? DType::f32 : DType::f64;
+    result = type_of_sums(weights->dtype());
     form.weight = form.total = result;
     weight = detail::values_of(cast(*weights, result)).contiguous().ravel();
   }
@@ -154,24 +198,6 @@ AnyArray even_edges(const Expression& values, const HistogramOptions& options) {
   return evaluate(cast(where(k == options.bins, last, first + k * width), DType::f64));
 }
 
-/// The number of the bin of each value between the edges, otherwise -1.
-Expression bins_of(const Expression& values, const AnyArray& edges) {
-  if (edges.axes() != 1 || edges.count() < 2) {
-    throw InvalidInput("arrays.histogram.bins",
-                       fmt::format("edges of shape {} bound no bins: give at least two along one "
-                                   "axis",
-                                   to_string(edges.shape())));
-  }
-  check_values(values.dtype(), false);
-  const std::int64_t bins = edges.count() - 1;
-  const AnyArray x = detail::values_of(values);
-  const Expression place = searchsorted(edges, x, SearchSide::right);
-  const Expression bin = where(x == edges(bins), bins - 1, place - 1);
-  const bool has_nan = is_floating(x.dtype());
-  const Expression is_inside = bin >= 0 && bin < bins;
-  return where(has_nan ? is_inside && !isnan(x) : is_inside, bin, -1);
-}
-
 runtime::StreamRef stream_for(const Expression& values) {
   const detail::ExpressionNode& node = *values.node();
   return node.array ? current_stream(node.array->stream()) : current_stream();
@@ -195,7 +221,7 @@ AnyArray bincount(const Expression& values, const BincountOptions& options) {
         "arrays.histogram.bins",
         fmt::format("{} numbers cannot be counted: give a length of at least 0", length));
   }
-  return counted(x, std::max<std::int64_t>(length, 0), nullptr, options.weights);
+  return counted(x, std::max<std::int64_t>(length, 0), nullptr, options.weights, options.is_fast);
 }
 
 Histogram histogram(const Expression& values, const HistogramOptions& options) {
@@ -215,18 +241,19 @@ Histogram histogram(const Expression& values, const HistogramOptions& options) {
   const StreamScope scope(stream_for(values));
   const AnyArray x = detail::values_of(values);
   const AnyArray edges = even_edges(x, options);
-  return {counted(x, options.bins, &edges, options.weights), edges};
+  return {counted(x, options.bins, &edges, options.weights, options.is_fast), edges};
 }
 
 Histogram histogram(const Expression& values, const AnyArray& edges,
-                    const std::optional<AnyArray>& weights) {
+                    const std::optional<AnyArray>& weights, bool is_fast) {
   check_weights(weights, values.shape());
   const StreamScope scope(current_stream(edges.stream()));
-  return {counted(bins_of(values, edges), edges.count() - 1, nullptr, weights), edges};
+  return {counted(bins_of(values, edges), edges.count() - 1, nullptr, weights, is_fast), edges};
 }
 
 Histogram2d histogram2d(const Expression& x, const Expression& y, const AnyArray& x_edges,
-                        const AnyArray& y_edges, const std::optional<AnyArray>& weights) {
+                        const AnyArray& y_edges, const std::optional<AnyArray>& weights,
+                        bool is_fast) {
   if (!(x.shape() == y.shape())) {
     throw InvalidInput("arrays.histogram.shape",
                        fmt::format("x of shape {} and y of shape {} are no points",
@@ -239,7 +266,8 @@ Histogram2d histogram2d(const Expression& x, const Expression& y, const AnyArray
   const std::int64_t rows = x_edges.count() - 1;
   const std::int64_t columns = y_edges.count() - 1;
   const Expression bin = where(row < 0 || column < 0, -1, row * columns + column);
-  return {counted(bin, rows * columns, nullptr, weights).reshape(rows, columns), x_edges, y_edges};
+  return {counted(bin, rows * columns, nullptr, weights, is_fast).reshape(rows, columns), x_edges,
+          y_edges};
 }
 
 }  // namespace rtcg::arrays

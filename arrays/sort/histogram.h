@@ -6,8 +6,9 @@
 
 #include "rtcg/arrays/lazy/expression.h"
 
-// Counts by value. Sums of weights of floating types are added up by atomic functions: their last
-// bits may differ from run to run. Counts are exact.
+// Counts by value. Counts are exact, and sums of weights have the same bits each time: those of
+// floating types are sorted by bin first. `is_fast` adds them up by atomic functions instead, in
+// any order, so that their last bits may differ from run to run.
 
 namespace rtcg::arrays {
 
@@ -17,6 +18,8 @@ struct BincountOptions {
   std::optional<std::int64_t> length{};
   /// Added up instead of ones; of the shape of the values.
   std::optional<AnyArray> weights{};
+  /// Adds weights of floating types in any order, without sorting them.
+  bool is_fast = false;
 };
 /// How often each number occurs, as NumPy's `bincount`.
 ///
@@ -25,7 +28,7 @@ struct BincountOptions {
 ///         complex or short vectors; arrays.histogram.shape: weights of another shape;
 ///         arrays.histogram.bins: a negative length
 /// @cost   two launches on CUDA devices up to 8192 bins, otherwise three; asynchronous if a length
-///         is given
+///         is given. Weights of floating types: as group_by_key(), and one or two launches
 [[nodiscard]] AnyArray bincount(const Expression& values, const BincountOptions& options = {});
 
 struct HistogramOptions {
@@ -33,6 +36,7 @@ struct HistogramOptions {
   /// The lowest and the highest edge; by default the least and the greatest value.
   std::optional<std::pair<double, double>> range{};
   std::optional<AnyArray> weights{};  ///< as of bincount()
+  bool is_fast = false;               ///< as of bincount()
 };
 struct Histogram {
   AnyArray counts;  ///< [bins], of the types of bincount()
@@ -45,7 +49,8 @@ struct Histogram {
 /// @throws InvalidInput  arrays.histogram.dtype: complex numbers or short vectors;
 ///         arrays.histogram.bins: fewer than one; arrays.histogram.range: it is not finite, or ends
 ///         before it begins; arrays.histogram.shape
-/// @cost   asynchronous: three launches, two more for the least and the greatest value
+/// @cost   asynchronous: three launches, two more for the least and the greatest value; with
+///         weights as bincount()
 [[nodiscard]] Histogram histogram(const Expression& values, const HistogramOptions& options = {});
 /// The same for any bins. @param edges  increasing
 ///
@@ -53,7 +58,8 @@ struct Histogram {
 /// @throws  as histogram; as searchsorted
 /// @cost   asynchronous: five launches
 [[nodiscard]] Histogram histogram(const Expression& values, const AnyArray& edges,
-                                  const std::optional<AnyArray>& weights = {});
+                                  const std::optional<AnyArray>& weights = {},
+                                  bool is_fast = false);
 
 struct Histogram2d {
   AnyArray counts;  ///< [bins along x, bins along y]
@@ -66,6 +72,7 @@ struct Histogram2d {
 /// @cost   asynchronous: seven launches
 [[nodiscard]] Histogram2d histogram2d(const Expression& x, const Expression& y,
                                       const AnyArray& x_edges, const AnyArray& y_edges,
-                                      const std::optional<AnyArray>& weights = {});
+                                      const std::optional<AnyArray>& weights = {},
+                                      bool is_fast = false);
 
 }  // namespace rtcg::arrays

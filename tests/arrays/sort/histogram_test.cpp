@@ -91,6 +91,47 @@ TEST(Histogram, AddsWeights) {
   });
 }
 
+TEST(Histogram, AddsWeightsInOneOrderUnlessItIsToBeFast) {
+  on_every_device([] {
+    const std::int64_t count = 50000;
+    std::mt19937_64 random(7);
+    std::vector<std::int32_t> numbers(count);
+    std::vector<float> weights(count);
+    std::vector<double> sums(64);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<std::int32_t>(random() % 70) - 3;  // some are in no bin
+      weights[i] = static_cast<float>(random() % 1000) / 7.0F - 50;
+      if (numbers[i] >= 0 && numbers[i] < 64) {
+        sums[static_cast<std::size_t>(numbers[i])] += weights[i];
+      }
+    }
+    const Array<std::int32_t> x(numbers);
+    const Array<float> w(weights);
+    const std::vector<float> first = bincount(x, {.length = 64, .weights = w}).to_vector<float>();
+    const std::vector<float> fast =
+        bincount(x, {.length = 64, .weights = w, .is_fast = true}).to_vector<float>();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      // about 700 terms up to 93 of a bin: roundings of their sum in f32
+      EXPECT_NEAR(first[i], sums[i], 0.05) << i;
+      EXPECT_NEAR(fast[i], sums[i], 0.05) << i;
+    }
+    for (int run = 0; run < 3; ++run) {
+      EXPECT_EQ(bincount(x, {.length = 64, .weights = w}).to_vector<float>(), first);
+    }
+    const Array<double> wide(evaluate(cast(w, DType::f64)));
+    const std::vector<double> exact =
+        histogram(x, {.bins = 64, .range = {{0.0, 64.0}}, .weights = wide})
+            .counts.to_vector<double>();
+    for (std::size_t i = 0; i + 1 < sums.size(); ++i) {  // the last bin has its upper edge, too
+      EXPECT_NEAR(exact[i], sums[i], 1e-9) << i;
+    }
+    EXPECT_EQ(bincount(Array<std::int32_t>(std::vector<std::int32_t>{}),
+                       {.length = 3, .weights = Array<float>(std::vector<float>{})})
+                  .to_vector<float>(),
+              (std::vector<float>{0, 0, 0}));
+  });
+}
+
 TEST(Bincount, CountsNumbersInReach) {
   on_every_device([] {
     const Array<std::int64_t> x(std::vector<std::int64_t>{3, -1, 0, 3, 7});
