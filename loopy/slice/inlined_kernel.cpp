@@ -9,6 +9,7 @@
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/assignment_to_subst.h"
+#include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/why_not.h"
@@ -142,9 +143,10 @@ std::vector<InlinedKernel> find_inlined_kernels(const Kernel& kernel,
                                                 const IntegerValues& parameters) {
   const Kernel expanded = infer_types(expand_subst(kernel));
   PointCounter points(expanded, parameters);
+  const Kernel with_own_sums = make_reduction_inames_unique(kernel);
   std::vector<std::pair<double, std::string>> candidates;
   for (const std::string& each : handed_on(kernel)) {
-    if (why_not([&] { return assignment_to_subst(kernel, each); })) {
+    if (why_not([&] { return assignment_to_subst(with_own_sums, each); })) {
       continue;
     }
     const double extra = extra_steps(expanded, each, points);

@@ -116,6 +116,16 @@ TEST(InlinedSlicings, GiveSumsInamesOfTheirOwn) {
   EXPECT_EQ(generate(sliced, Target::cuda).launches.size(), 1U);
 }
 
+/// Also where a sum reads another one over the same iname.
+TEST(InlinedSlicings, ListSumsOfSums) {
+  const Kernel kernel = make_kernel(
+      "{[i, j]: 0 <= i < 260 and 0 <= j < 256} {[k]: 0 <= k < 5} {[p, q]: 0 <= p, q < 256}",
+      "<> r[i, j] = sum(k, w[k]*a[i, j + k])\n"
+      "out[p, q] = sum(k, w[k]*r[p + k, q])",
+      {.default_type = cgen::f32});
+  EXPECT_GT(count_of(slicings_of(kernel), "place r_subst shared"), 0U);
+}
+
 TEST(InlinedSlicings, LeaveOutTheCostliestFirst) {
   const Kernel kernel = make_kernel(
       "{[i, j]: 0 <= i, j < 258} {[p, q]: 0 <= p, q < 256} {[b, c]: 0 <= b, c < 3} "
