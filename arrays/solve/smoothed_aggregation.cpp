@@ -355,7 +355,7 @@ class Hierarchy {
  public:
   Hierarchy(const AnySparseMatrix& given, const AggregationOptions& options,
             runtime::StreamRef stream)
-      : options_(options), stream_(stream), cycle_(given.dtype(), options.smoothing_steps) {
+      : stream_(stream), cycle_(given.dtype(), options.smoothing_steps) {
     AnySparseMatrix a = detail::with_single_entries(given.in_format(SparseFormat::csr));
     RowsOnHost rows = detail::rows_on_host(a);
     std::vector<double> diagonal = diagonal_of(rows);
@@ -424,7 +424,6 @@ class Hierarchy {
     return smoothed(strong, aggregates, count);
   }
 
-  const AggregationOptions& options_;
   const runtime::StreamRef stream_;
   Cycle cycle_;
 };

@@ -25,15 +25,17 @@ Kernel product(const std::string& value, const std::string& type = "f64",
 
 TEST(TensorCores, MultiplyTilesOfAnySize) {
   const Kernel plain = product("sum(k, a[i, k]*b[k, j])");
-  const char* const slicings[] = {
+  const std::string ahead =
+      "i: g.1 ilp*4 l.1*8; j: g.0 l.2*2 ilp*2 l.0*4 vec*2; k: for for*2 mma*4; fetch a; fetch b; "
+      "stages 2";
+  const std::string slicings[] = {
       "i: g.1 ilp*2 l.1*8; j: g.0 l.0*4 ilp*2; k: for mma*4",
       "i: g.1 ilp*2 l.1*8; j: g.0 l.0*4 vec*2; k: for for*2 mma*8; fetch a pad 4; fetch b pad 4",
       "i: g.1 l.1*16 ilp*2; j: g.0 ilp*4 l.0*4; k: for unr*2 mma*4; fetch a; fetch b transposed",
-      "i: g.1 ilp*4 l.1*8; j: g.0 l.2*2 ilp*2 l.0*4 vec*2; k: for for*2 mma*4; fetch a; fetch b; "
-      "stages 2",
+      ahead,
       "j: g.1 ilp*2 l.1*8; i: g.0 l.0*4 ilp*2; k: for mma*4; fetch a",
   };
-  for (const char* slicing : slicings) {
+  for (const std::string& slicing : slicings) {
     expect_same(plain, slicing, {{"n", 32}, {"m", 32}, {"q", 16}});
     expect_same(plain, slicing, {{"n", 37}, {"m", 21}, {"q", 11}});
   }
