@@ -93,42 +93,6 @@ bool reads(const Expr& expr, std::string_view temporary) {
   return free_names(expr).count(temporary) != 0 || accessed_arrays(expr).count(temporary) != 0;
 }
 
-/// Inames that the value mentions besides the parameters have to be those of all readers.
-std::optional<Refusal> find_iname_refusal(const Kernel& kernel, const Expr& value,
-                                          const std::vector<std::string>& parameters,
-                                          std::string_view temporary) {
-  NameSet needed = free_names(value);
-  std::erase_if(needed, [&](const std::string& each) {
-    return !is_iname(kernel, each) ||
-           std::find(parameters.begin(), parameters.end(), each) != parameters.end();
-  });
-  for (const Instruction& each : kernel.instructions) {
-    // rules read the temporary for the statements that call them
-    const Instruction instruction =
-        map_expressions(each, [&](const Expr& expr) { return expand_rules(kernel, expr); });
-    if (read_variables(kernel, instruction).count(temporary) == 0) {
-      continue;
-    }
-    for (const std::string& iname : reduction_inames(value)) {
-      if (used_inames(instruction).count(iname) != 0) {
-        return Refusal{"loopy.assignment_to_subst.reduced_twice",
-                       fmt::format("'{}' is a reduction over '{}', which statement '{}' uses: give "
-                                   "one of them another iname with duplicate_inames",
-                                   temporary, iname, instruction.id)};
-      }
-    }
-    for (const std::string& iname : needed) {
-      if (instruction.within_inames.count(iname) == 0) {
-        return Refusal{"loopy.assignment_to_subst.inactive_iname",
-                       fmt::format("the value of '{}' depends on '{}', and statement '{}' is not "
-                                   "within it",
-                                   temporary, iname, instruction.id)};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 /// The reads of an element of the array.
 std::vector<std::vector<Expr>> reads_of(const Kernel& kernel, const Instruction& instruction,
                                         std::string_view array) {
@@ -152,6 +116,99 @@ std::vector<std::vector<Expr>> reads_of(const Kernel& kernel, const Instruction&
     look(predicate);
   }
   return found;
+}
+
+/// The inames and temporaries that bounds of the value's sums mention: they have no value where the
+/// rule is called, since a rule replaces its parameters in its body alone.
+NameSet names_in_bounds(const Kernel& kernel, const Expr& value) {
+  const NameSet sums = reduction_inames(expand_rules(kernel, value));
+  NameSet found;
+  const auto look = [&](const Affine& expr) {
+    const std::vector<Affine::Term>& terms = expr.terms();
+    if (std::none_of(terms.begin(), terms.end(),
+                     [&](const Affine::Term& term) { return sums.count(term.name) != 0; })) {
+      return;
+    }
+    for (const Affine::Term& term : terms) {
+      if (sums.count(term.name) == 0 &&
+          (is_iname(kernel, term.name) || find_temporary(kernel, term.name) != nullptr)) {
+        found.insert(term.name);
+      }
+    }
+  };
+  for (const Domain& domain : kernel.domains) {
+    for (const Constraint& each : domain.constraints.constraints()) {
+      look(each.expr);
+    }
+    for (const Congruence& each : domain.constraints.congruences()) {
+      look(each.expr);
+    }
+  }
+  return found;
+}
+
+/// Whether a statement reads the element of the same iteration only.
+bool reads_own_element(const Kernel& kernel, const Instruction& definition,
+                       const Instruction& reader, const std::vector<std::string>& parameters,
+                       std::string_view temporary) {
+  const bool is_within =
+      std::all_of(definition.within_inames.begin(), definition.within_inames.end(),
+                  [&](const auto& iname) { return reader.within_inames.count(iname) != 0; });
+  const std::vector<std::vector<Expr>> reads = reads_of(kernel, reader, temporary);
+  return is_within &&
+         std::all_of(reads.begin(), reads.end(), [&](const std::vector<Expr>& indices) {
+           bool is_own = indices.size() == parameters.size();
+           for (std::size_t i = 0; is_own && i < indices.size(); ++i) {
+             const Name* name = get_if<Name>(indices[i]);
+             is_own = name != nullptr && name->name == parameters[i];
+           }
+           return is_own;
+         });
+}
+
+/// Inames that the value mentions besides the parameters have to be those of all readers.
+std::optional<Refusal> find_iname_refusal(const Kernel& kernel, const Instruction& definition,
+                                          const Expr& value,
+                                          const std::vector<std::string>& parameters,
+                                          std::string_view temporary) {
+  const NameSet bounding = names_in_bounds(kernel, value);
+  NameSet needed = free_names(value);
+  std::erase_if(needed, [&](const std::string& each) {
+    return !is_iname(kernel, each) ||
+           std::find(parameters.begin(), parameters.end(), each) != parameters.end();
+  });
+  for (const Instruction& each : kernel.instructions) {
+    // rules read the temporary for the statements that call them
+    const Instruction instruction =
+        map_expressions(each, [&](const Expr& expr) { return expand_rules(kernel, expr); });
+    if (read_variables(kernel, instruction).count(temporary) == 0) {
+      continue;
+    }
+    for (const std::string& iname : reduction_inames(value)) {
+      if (used_inames(instruction).count(iname) != 0) {
+        return Refusal{"loopy.assignment_to_subst.reduced_twice",
+                       fmt::format("'{}' is a reduction over '{}', which statement '{}' uses: give "
+                                   "one of them another iname with duplicate_inames",
+                                   temporary, iname, instruction.id)};
+      }
+    }
+    if (!bounding.empty() &&
+        !reads_own_element(kernel, definition, instruction, parameters, temporary)) {
+      return Refusal{"loopy.assignment_to_subst.inactive_iname",
+                     fmt::format("bounds of a sum in '{}' depend on '{}', and statement '{}' reads "
+                                 "elements of other iterations",
+                                 temporary, *bounding.begin(), instruction.id)};
+    }
+    for (const std::string& iname : needed) {
+      if (instruction.within_inames.count(iname) == 0) {
+        return Refusal{"loopy.assignment_to_subst.inactive_iname",
+                       fmt::format("the value of '{}' depends on '{}', and statement '{}' is not "
+                                   "within it",
+                                   temporary, iname, instruction.id)};
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 /// Whether the element that `inames` number was written, in this iteration of the loops that both
@@ -242,7 +299,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view tempo
     return refusal;
   }
   if (std::optional<Refusal> refusal =
-          find_iname_refusal(kernel, assignment->value, *indices, temporary)) {
+          find_iname_refusal(kernel, *writer, assignment->value, *indices, temporary)) {
     return refusal;
   }
   if (argument != nullptr) {

@@ -18,7 +18,9 @@ namespace rtcg::loopy {
 /// @param temporary  a temporary or an array argument: written by one statement, without
 ///                   conditions, whose indices are different inames; what it reads is not written
 ///                   afterwards, and the statements that read it are within the other inames of its
-///                   value. An argument: no element is read before it is written
+///                   value. Where bounds of its sums depend on loops or on computed values, only
+///                   the element of the same iteration is read. An argument: no element is read
+///                   before it is written
 /// @param rule       name of the rule; empty: `t_subst`
 /// @throws InvalidInput  loopy.assignment_to_subst.unknown_temporary,
 ///                       loopy.assignment_to_subst.not_one_assignment,

@@ -116,6 +116,18 @@ TEST(InlinedSlicings, GiveSumsInamesOfTheirOwn) {
   EXPECT_EQ(generate(sliced, Target::cuda).launches.size(), 1U);
 }
 
+/// The end of the sum is that of its own row.
+TEST(InlinedSlicings, KeepSumsWhoseBoundsDependOnTheirRow) {
+  const Kernel kernel = make_kernel("{[i, k]: 0 <= k <= i < 256} {[p]: 0 <= p < 256}",
+                                    "<> t[i] = sum(k, a[i, k])\nout[p] = t[p]*t[255 - p]",
+                                    {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.assignment_to_subst.inactive_iname",
+               static_cast<void>(apply(kernel, parse_slicing("inline t"))));
+  const SlicingStream stream = slicings_of(kernel);
+  EXPECT_EQ(count_of(stream, "inline"), 0U);
+  EXPECT_GT(count_of(stream, "place t global"), 0U);
+}
+
 /// Also where a sum reads another one over the same iname.
 TEST(InlinedSlicings, ListSumsOfSums) {
   const Kernel kernel = make_kernel(
