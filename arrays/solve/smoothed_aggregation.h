@@ -28,7 +28,7 @@ struct AggregationOptions {
   std::function<void(const AggregationLevel&)> report{};
 };
 
-/// A multigrid method: a V-cycle over matrices of fewer and fewer rows, each of which stands for an
+/// A multigrid method: a V-cycle over matrices of fewer and fewer rows. Each row represents an
 /// aggregate of rows of the level before. For symmetric positive definite matrices of scalar
 /// equations such as diffusion: iterations of conjugate_gradients with it hardly depend on the
 /// number of rows. Symmetric and positive definite itself.

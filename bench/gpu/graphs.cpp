@@ -1,4 +1,4 @@
-// Loops of graphs beside replays and launches, and launches that are joined into one.
+// Compares loops in graphs with replays and launches, and joined launches with separate ones.
 #include <cmath>
 #include <functional>
 #include <stdexcept>

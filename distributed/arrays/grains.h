@@ -25,7 +25,7 @@ struct GrainTexts {
 
 /// Sends the values of this rank's grains to all others, and receives theirs.
 ///
-/// @param all   a value for each grain of all ranks, of which this rank's are set
+/// @param all   a value for each grain of all ranks; those of this rank are set
 /// @param what  the calculation, for errors
 void exchange_values_of_grains(const Group& group, const Blocks& blocks, runtime::StreamRef stream,
                                const arrays::AnyArray& all, const std::string& what);

@@ -80,8 +80,8 @@ std::string operand_of(const Version& version, const std::vector<std::string>& n
   return fmt::format("\"{}\"({})", version.registers, all);
 }
 
-/// The registers of both factors. The instruction has an order of its own of the places along the
-/// contraction, of which any will do if both factors have it: here each thread has neighbours.
+/// The registers of both factors. Along the contraction any order of the elements is right if both
+/// factors have the same one. Here each thread has neighbours.
 std::vector<std::string> operands_of(const Version& version, const std::vector<std::string>& left,
                                      const std::vector<std::string>& right) {
   std::vector<std::string> operands;

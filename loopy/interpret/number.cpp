@@ -77,7 +77,7 @@ Wide last(const Value& value) {
   return value.integer + value.spread;
 }
 
-/// Whether both are integers of which a device has one of several known ones, or the known one.
+/// Whether both are integers with known bounds, and one of them at least is uncertain.
 bool have_ranges(const Value& left, const Value& right) {
   return left.has_range() && right.has_range() && !(left.is_certain() && right.is_certain());
 }
