@@ -26,6 +26,7 @@
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
+#include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 
 namespace rtcg::loopy {
@@ -208,6 +209,18 @@ class KernelMaker {
                            open, others);
       if (const auto problem = find_two_readings(open, others)) {
         throw InvalidInput(two_readings, fmt::format("rule '{}': {}", rule.name, *problem));
+      }
+      const NameSet bounds = names_in_bounds(kernel_, reduction_inames(rule.body));
+      for (const std::string& parameter : rule.parameters) {
+        if (bounds.count(parameter) != 0) {
+          throw InvalidInput(
+              two_readings,
+              fmt::format("rule '{0}': bounds of its sum depend on the iname '{1}', which is also "
+                          "the name of a parameter: they may be those of the argument or those of "
+                          "the loop '{1}'; rename the parameter if the loop is meant, otherwise "
+                          "write the sum in the statement",
+                          rule.name, parameter));
+        }
       }
     }
     fix_parameters();

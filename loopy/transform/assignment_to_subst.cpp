@@ -118,35 +118,6 @@ std::vector<std::vector<Expr>> reads_of(const Kernel& kernel, const Instruction&
   return found;
 }
 
-/// The inames and temporaries that bounds of the value's sums mention: they have no value where the
-/// rule is called, since a rule replaces its parameters in its body alone.
-NameSet names_in_bounds(const Kernel& kernel, const Expr& value) {
-  const NameSet sums = reduction_inames(expand_rules(kernel, value));
-  NameSet found;
-  const auto look = [&](const Affine& expr) {
-    const std::vector<Affine::Term>& terms = expr.terms();
-    if (std::none_of(terms.begin(), terms.end(),
-                     [&](const Affine::Term& term) { return sums.count(term.name) != 0; })) {
-      return;
-    }
-    for (const Affine::Term& term : terms) {
-      if (sums.count(term.name) == 0 &&
-          (is_iname(kernel, term.name) || find_temporary(kernel, term.name) != nullptr)) {
-        found.insert(term.name);
-      }
-    }
-  };
-  for (const Domain& domain : kernel.domains) {
-    for (const Constraint& each : domain.constraints.constraints()) {
-      look(each.expr);
-    }
-    for (const Congruence& each : domain.constraints.congruences()) {
-      look(each.expr);
-    }
-  }
-  return found;
-}
-
 /// Whether a statement reads the element of the same iteration only.
 bool reads_own_element(const Kernel& kernel, const Instruction& definition,
                        const Instruction& reader, const std::vector<std::string>& parameters,
@@ -171,7 +142,8 @@ std::optional<Refusal> find_iname_refusal(const Kernel& kernel, const Instructio
                                           const Expr& value,
                                           const std::vector<std::string>& parameters,
                                           std::string_view temporary) {
-  const NameSet bounding = names_in_bounds(kernel, value);
+  // a rule replaces its parameters in its body, not in the bounds of sums
+  const NameSet bounding = names_in_bounds(kernel, reduction_inames(expand_rules(kernel, value)));
   NameSet needed = free_names(value);
   std::erase_if(needed, [&](const std::string& each) {
     return !is_iname(kernel, each) ||

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -54,6 +55,32 @@ NameSet used_inames(const Instruction& instruction) {
   NameSet inames = reduction_inames(instruction);
   inames.insert(instruction.within_inames.begin(), instruction.within_inames.end());
   return inames;
+}
+
+NameSet names_in_bounds(const Kernel& kernel, const NameSet& sums) {
+  NameSet found;
+  const auto look = [&](const Affine& expr) {
+    const std::vector<Affine::Term>& terms = expr.terms();
+    if (std::none_of(terms.begin(), terms.end(),
+                     [&](const Affine::Term& term) { return sums.count(term.name) != 0; })) {
+      return;
+    }
+    for (const Affine::Term& term : terms) {
+      if (sums.count(term.name) == 0 &&
+          (is_iname(kernel, term.name) || find_temporary(kernel, term.name) != nullptr)) {
+        found.insert(term.name);
+      }
+    }
+  };
+  for (const Domain& domain : kernel.domains) {
+    for (const Constraint& each : domain.constraints.constraints()) {
+      look(each.expr);
+    }
+    for (const Congruence& each : domain.constraints.congruences()) {
+      look(each.expr);
+    }
+  }
+  return found;
 }
 
 }  // namespace rtcg::loopy

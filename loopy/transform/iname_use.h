@@ -17,4 +17,7 @@ namespace rtcg::loopy {
 [[nodiscard]] std::optional<std::string> find_use_apart(const Kernel& kernel,
                                                         const std::vector<std::string>& inames);
 
+/// The other inames, and the temporaries, that bounds of these inames mention.
+[[nodiscard]] NameSet names_in_bounds(const Kernel& kernel, const NameSet& inames);
+
 }  // namespace rtcg::loopy

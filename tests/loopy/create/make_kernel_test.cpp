@@ -453,5 +453,16 @@ TEST(Defect04, WhatHasOneReadingIsTaken) {
   }
 }
 
+/// The bound may be the argument of the rule, or the loop.
+TEST(MakeKernel, RefusesRulesWhoseParameterBoundsTheirSum) {
+  const auto make = [](const char* statements) {
+    return make_kernel("{[i, k]: 0 <= k <= i < 64} {[p]: 0 <= p < 64}", statements,
+                       {.default_type = cgen::f32});
+  };
+  EXPECT_ERROR("loopy.make_kernel.two_readings",
+               static_cast<void>(make("t(i) := sum(k, a[i, k])\nout[p] = t(p)")));
+  EXPECT_EQ(make("t(r) := sum(k, a[r, k])\nout[i] = t(i)").rules.size(), 1U);
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
