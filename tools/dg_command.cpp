@@ -136,9 +136,13 @@ class DgRun {
   [[nodiscard]] std::string device_text() const {
     const std::string name = solver_.options().device.info().name;
     const int ranks = on_->group ? on_->group->size() : 1;
-    return ranks == 1 ? name
-                      : fmt::format("{} ranks ({}), the first on {}", ranks,
-                                    on_->group->transport(), name);
+    return ranks == 1
+               ? name
+               : fmt::format("{} ranks ({}{}), the first on {}", ranks, on_->group->transport(),
+                             are_devices_waiting() ? ", devices wait" : "", name);
+  }
+  [[nodiscard]] bool are_devices_waiting() const {
+    return solver_.waiting() == distributed::Waiting::devices;
   }
 
   // A file a step is the most that makes sense; any number of them would fit into less.
@@ -232,6 +236,7 @@ class DgRun {
     nlohmann::ordered_json json = {{"equation", given_.equation},
                                    {"device", solver_.options().device.info().name},
                                    {"ranks", on_->group ? on_->group->size() : 1},
+                                   {"waiting", are_devices_waiting() ? "devices" : "hosts"},
                                    {"dtype", given_.dtype},
                                    {"order", given_.order},
                                    {"elements", element_count()},
@@ -294,13 +299,20 @@ std::vector<runtime::Device> devices_of_ranks(const DgOptions& given) {
              : distributed::devices_of(given.devices);
 }
 
+distributed::Waiting waiting_of_ranks(const DgOptions& given) {
+  return given.waiting == "hosts"     ? distributed::Waiting::hosts
+         : given.waiting == "devices" ? distributed::Waiting::devices
+                                      : distributed::Waiting::measured;
+}
+
 void run(const DgOptions& given) {
   if (given.equation == "poisson") {
     run_poisson(given);
     return;
   }
   bool has_ended = true;
-  const distributed::GroupOptions options{.timeout_seconds = given.rank_timeout};
+  const distributed::GroupOptions options{.timeout_seconds = given.rank_timeout,
+                                          .waiting = waiting_of_ranks(given)};
   if (given.is_mpi) {
     distributed::MpiOptions mpi{.group = options};
     if (given.device != "best") {
@@ -333,9 +345,9 @@ void run(const DgOptions& given) {
 // Options that mean nothing to an equation.
 std::vector<std::string> unused_options(const std::string& equation) {
   if (equation == "poisson") {
-    return {"--until",    "--cfl",        "--flux",        "--start",      "--every",
-            "--boundary", "--checkpoint", "--resume",      "--most-steps", "--devices",
-            "--ranks",    "--mpi",        "--rank-timeout"};
+    return {"--until",    "--cfl",        "--flux",         "--start",      "--every",
+            "--boundary", "--checkpoint", "--resume",       "--most-steps", "--devices",
+            "--ranks",    "--mpi",        "--rank-timeout", "--waiting"};
   }
   std::vector<std::string> unused = {"--method", "--preconditioner", "--contrast"};
   if (equation == "burgers" || equation == "euler") {
@@ -387,6 +399,7 @@ void check_options(const CLI::App& command, const DgOptions& given) {
                        "them, and --device with --ranks or --mpi only");
   }
   needs("--rank-timeout", has_ranks, "--devices, --ranks or --mpi");
+  needs("--waiting", given.ranks > 1 || !given.devices.empty(), "--devices or --ranks");
   needs("--split-singles", given.dtype == "f32", "--dtype f32");
   needs("--straight", !given.vtu.empty(), "--vtu");
   needs("--field", !given.picture.empty(), "--picture");
@@ -494,6 +507,12 @@ void add_run_options(CLI::App& command, DgOptions& given) {
   command
       .add_option("--rank-timeout", given.rank_timeout, "Seconds that a rank waits for another one")
       ->check(why_not_positive)
+      ->capture_default_str();
+  command
+      .add_option("--waiting", given.waiting,
+                  "Who waits for messages of ranks: hosts, devices if they reach each other, or "
+                  "the faster, which is measured and remembered")
+      ->check(CLI::IsMember({"hosts", "devices", "measured"}))
       ->capture_default_str();
   command.add_option("--checkpoint,-c", given.checkpoint,
                      "Save the run to this file; Ctrl-C saves it in any case");

@@ -375,7 +375,7 @@ void measure_steps(runtime::Device device, Report& report, int order, int cells)
 
 void measure_dg_steps(runtime::Device device, Report& report) {
   for (const int order : orders_wanted({2, 4})) {
-    for (const int cells : {4, 8, 12, 16}) {
+    for (const int cells : {4, 8, 12, 14, 16}) {
       measure_steps(device, report, order, cells);
     }
   }

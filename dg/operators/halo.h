@@ -33,9 +33,10 @@ namespace rtcg::dg::detail {
 /// All ranks make the same calls.
 class Halo {
  public:
-  /// @param on  a part that has neighbours
+  /// @param on       a part that has neighbours
+  /// @param waiting  `hosts`: also where devices could wait for each other
   Halo(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
-       runtime::Device device);
+       runtime::Device device, distributed::Waiting waiting = distributed::Waiting::devices);
 
   /// The state's own elements have new values, by work that `stream` has so far.
   void start(runtime::StreamRef stream, runtime::BufferRef<std::byte> state);

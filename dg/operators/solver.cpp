@@ -10,11 +10,13 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/checkpoint.h"
+#include "rtcg/dg/operators/choose_waiting.h"
 #include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/max_wave_speed.h"
 #include "rtcg/dg/operators/rank_exchange.h"
 #include "rtcg/dg/operators/step_queue.h"
 #include "rtcg/dg/operators/tune_stages.h"
+#include "rtcg/distributed/group/rounds.h"
 #include "rtcg/loopy/tune/tune.h"
 
 namespace rtcg::dg {
@@ -83,14 +85,13 @@ struct Solver::Impl {
 
   void make_runner() {
     std::optional<detail::FusedShape> fused;
-    std::string key;
     const loopy::Wisdom wisdom(options.wisdom_path);
     const bool is_host = options.device.info().id.kind == runtime::BackendKind::host;
+    const detail::SystemEvaluators evaluators = detail::evaluators_of(system, on->mesh);
+    const detail::KernelShape shape = detail::shape_of(evaluators, *on);
+    const std::string key = detail::key_of({evaluators, shape, real, system.definitions}) +
+                            (options.split_singles ? ", split singles" : "");
     if (options.strategy != Strategy::split) {
-      const detail::SystemEvaluators evaluators = detail::evaluators_of(system, on->mesh);
-      const detail::KernelShape shape = detail::shape_of(evaluators, *on);
-      key = detail::key_of({evaluators, shape, real, system.definitions}) +
-            (options.split_singles ? ", split singles" : "");
       const bool is_apart = options.strategy == Strategy::two_kernels;
       const auto known =
           is_host || is_apart ? std::nullopt : detail::known_shape(key, options.device, wisdom);
@@ -111,6 +112,17 @@ struct Solver::Impl {
     if (options.tune && fused && !is_host && !is_known) {
       tune(*fused, key, wisdom);
     }
+    waiting = distributed::waiting_of(group);
+    if (waiting == distributed::Waiting::measured) {
+      waiting = detail::choose_waiting(
+          *runner, *on, stages_of_step(1),
+          fmt::format("{}, {}", key, fused ? to_string(*fused) : "split"), wisdom, is_kept(wisdom));
+    }
+  }
+
+  // a cache's folder that cannot be written does not spoil what was found
+  [[nodiscard]] bool is_kept(const loopy::Wisdom& wisdom) const {
+    return !options.wisdom_path.empty() || wisdom.why_unwritable().empty();
   }
 
   // The first rank's, on ranks with the same kind of device: another one rounds differently.
@@ -150,8 +162,7 @@ struct Solver::Impl {
       return;
     }
     runner->reshape(*detail::parse_fused_shape(found.tried[0].words));
-    // a cache's folder that cannot be written does not spoil what was found
-    if (!options.wisdom_path.empty() || wisdom.why_unwritable().empty()) {
+    if (is_kept(wisdom)) {
       detail::remember_shape(key, options.device, found.tried[0], wisdom);
     }
   }
@@ -253,6 +264,14 @@ struct Solver::Impl {
     throw InvalidInput("dg.solver.not_finite", group.broadcast(problem, static_cast<int>(rank)));
   }
 
+  [[nodiscard]] std::vector<detail::Stage> stages_of_step(double length) const {
+    std::vector<detail::Stage> stages;
+    for (std::size_t stage = 0; stage < stage_a.size(); ++stage) {
+      stages.push_back({stage_a[stage], stage_b[stage], time + stage_c[stage] * length});
+    }
+    return stages;
+  }
+
   void step(double length) {
     if (!std::isfinite(length) || !(time + length > time)) {
       throw InvalidInput("dg.solver.bad_step",
@@ -261,11 +280,7 @@ struct Solver::Impl {
                                      length, time, time + length));
     }
     queue.make_room();
-    std::vector<detail::Stage> stages;
-    for (std::size_t stage = 0; stage < stage_a.size(); ++stage) {
-      stages.push_back({stage_a[stage], stage_b[stage], time + stage_c[stage] * length});
-    }
-    runner->step(stages, length);
+    runner->step(stages_of_step(length), length);
     queue.note(runner->stream());
     time += length;
     ++steps;
@@ -415,6 +430,7 @@ struct Solver::Impl {
   detail::RunPlan plan;
   bool is_known = false;  ///< whether the kernel's shape was remembered
   std::shared_ptr<detail::StageRunner> runner;
+  distributed::Waiting waiting = distributed::Waiting::hosts;  ///< one that `measured` chooses
   detail::StepQueue queue{options.device};
   std::string head;  ///< of checkpoints; made when first asked for
   bool has_changing_speed = false;
@@ -494,6 +510,9 @@ void Solver::load_checkpoint(const std::string& path) {
   impl_->load_checkpoint(path);
 }
 
+distributed::Waiting Solver::waiting() const noexcept {
+  return impl_->waiting;
+}
 std::string Solver::kernel_text() const {
   return impl_->runner->text();
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "rtcg/dg/operators/system_on_mesh.h"
+#include "rtcg/distributed/exchange/waiting.h"
 #include "rtcg/loopy/tune/search.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/device.h"
@@ -34,7 +35,8 @@ struct SolverOptions {
   /// numbers of tf32, three of their four products are added. Faster from order 5 on; the error is
   /// a few times that of plain single precision.
   bool split_singles = false;
-  std::string wisdom_path{};  ///< the file of remembered shapes; empty: next to the compile cache
+  /// The file of remembered shapes and ways to wait; empty: next to the compile cache.
+  std::string wisdom_path{};
   double courant = 1;  ///< factor of the time step; 1 is stable for upwind and central fluxes
   /// How `tune` searches: its time, its log, whom it reports to. It begins with the shape that is
   /// used without a search; each has to give the same right-hand side.
@@ -73,7 +75,8 @@ struct RunOptions {
 /// @source Carpenter and Kennedy 1994; Hesthaven and Warburton 2008
 class Solver {
  public:
-  /// Generates and compiles the kernels. The state is zero, the time 0.
+  /// Generates and compiles the kernels. The state is zero, the time 0. Ranks of a group with
+  /// Waiting::measured time some steps, unless wisdom_path has what is faster.
   ///
   /// @throws InvalidInput  what check_system throws; dg.solver.courant: not a finite number above
   ///                       0; dg.solver.no_discretization: null, or of no elements;
@@ -144,6 +147,8 @@ class Solver {
   void save_checkpoint(const std::string& path) const;
   void load_checkpoint(const std::string& path);
 
+  /// Who waits for messages: hosts or devices. Hosts on one rank.
+  [[nodiscard]] distributed::Waiting waiting() const noexcept;
   /// The generated text, for readers.
   [[nodiscard]] std::string kernel_text() const;
   void synchronize() const;

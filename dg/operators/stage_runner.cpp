@@ -422,6 +422,14 @@ void StageRunner::reshape(const FusedShape& fused) {
   impl_->make_ready(*impl_->program);
 }
 
+void StageRunner::wait_by(distributed::Waiting waiting, const Discretization& on) {
+  if (impl_->halo) {
+    impl_->stream.synchronize();
+    impl_->repeated = {};  // its graphs use messages of the halo
+    impl_->halo = std::make_shared<Halo>(impl_->shape, impl_->real, on, impl_->device, waiting);
+  }
+}
+
 std::shared_ptr<Halo> StageRunner::halo() const {
   return impl_->halo;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rtcg/dg/operators/stage_kernels.h"
+#include "rtcg/distributed/exchange/waiting.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/stream.h"
@@ -69,6 +70,9 @@ class StageRunner {
   /// A stage by other kernels, at time 0, that keeps the state: the residual becomes half of the
   /// old one and the right-hand side.
   void try_stage(StageProgram& program, runtime::StreamRef stream);
+  /// Messages of later stages are waited for in this way. Ghosts are forgotten, so that a state has
+  /// to be written next. All ranks call it.
+  void wait_by(distributed::Waiting waiting, const Discretization& on);
   /// Null on a mesh without neighbours.
   [[nodiscard]] std::shared_ptr<Halo> halo() const;
   [[nodiscard]] const KernelShape& shape() const;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "rtcg/distributed/exchange/partner.h"
+#include "rtcg/distributed/exchange/waiting.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/flags.h"
 
@@ -229,6 +230,8 @@ class PeerRounds {
 class RoundsTransport {
  public:
   virtual ~RoundsTransport() = default;
+  /// Who waits in rounds of this group: the same on all ranks. `hosts` if open_rounds gives null.
+  [[nodiscard]] virtual Waiting waiting() = 0;
   /// Null: the devices of the group cannot.
   [[nodiscard]] virtual std::shared_ptr<PeerRounds> open_rounds(
       std::string_view call, std::span<const Partner> partners) = 0;

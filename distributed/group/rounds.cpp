@@ -59,6 +59,11 @@ void Rounds::tell(runtime::StreamRef stream) const {
   rounds_->tell(stream);
 }
 
+Waiting waiting_of(const Group& group) {
+  auto* const transport = dynamic_cast<detail::RoundsTransport*>(group.state().transport.get());
+  return transport == nullptr ? Waiting::hosts : transport->waiting();
+}
+
 std::optional<Rounds> open_rounds(const Group& group, std::span<const Partner> partners,
                                   std::string_view call) {
   std::size_t sent_bytes = 0;

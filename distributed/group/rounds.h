@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "rtcg/distributed/exchange/partner.h"
+#include "rtcg/distributed/exchange/waiting.h"
 #include "rtcg/distributed/group/group.h"
 
 namespace rtcg::distributed {
@@ -73,6 +74,10 @@ class Rounds {
   std::shared_ptr<detail::PeerRounds> rounds_;
   std::size_t sent_bytes_ = 0;
 };
+
+/// What the group's options ask for; `hosts` if the devices of the group cannot wait for each
+/// other. It is the same on all ranks.
+[[nodiscard]] Waiting waiting_of(const Group& group);
 
 /// Begins rounds with partners, who begin them with this rank. Nothing if the devices of the group
 /// cannot wait for each other: that is the same on all ranks.

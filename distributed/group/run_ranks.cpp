@@ -118,13 +118,14 @@ class Hub {
   [[nodiscard]] bool waits_on_devices() {
     const std::lock_guard lock(devices_mutex_);
     if (!waits_on_devices_) {
-      waits_on_devices_ = waiting_ == Waiting::devices && can_wait_on_devices();
+      waits_on_devices_ = waiting_ != Waiting::hosts && can_wait_on_devices();
       if (*waits_on_devices_) {
         lane_memory_ = std::make_shared<detail::LaneMemory>(devices_[0]);
       }
     }
     return *waits_on_devices_;
   }
+  [[nodiscard]] Waiting waiting() { return waits_on_devices() ? waiting_ : Waiting::hosts; }
   [[nodiscard]] const std::shared_ptr<detail::RoundsWatch>& watch() const { return watch_; }
 
   /// The lane of the rounds that rank `by`, one of the two, opens as its next ones in this
@@ -483,6 +484,8 @@ class ThreadTransport final : public Transport, public detail::RoundsTransport {
     }
     posted.wait_until_taken(call, stream);
   }
+
+  [[nodiscard]] Waiting waiting() override { return hub_->waiting(); }
 
   [[nodiscard]] std::shared_ptr<detail::PeerRounds> open_rounds(
       std::string_view call, std::span<const Partner> partners) override {

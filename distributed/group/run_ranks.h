@@ -5,17 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "rtcg/distributed/exchange/waiting.h"
 #include "rtcg/distributed/group/group.h"
 
 namespace rtcg::distributed {
-
-/// Who waits for the messages of Rounds, as steps of dg and sums of few numbers use them.
-enum class Waiting {
-  hosts,
-  /// Where each rank has a device of its own that reaches those of the others; hosts elsewhere. A
-  /// host still waits until its partners' hosts have submitted what its stream is to wait for.
-  devices,
-};
 
 struct GroupOptions {
   /// How long a rank waits for another one until its call fails.

@@ -14,6 +14,7 @@
 #include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/operators/stage_runner.h"
 #include "rtcg/distributed/group/run_ranks.h"
+#include "rtcg/loopy/tune/wisdom.h"
 #include "tests/dg/operators/dg_systems.h"
 #include "tests/distributed/rank_devices.h"
 #include "tests/support/expect_error.h"
@@ -327,6 +328,74 @@ TEST(Distribute, ReplaysStepsWithTheBitsOfSingleStages) {
       }
     }
   }
+}
+
+// Ranks agree, remember what they chose, and have the bits of one rank; some have no elements.
+TEST(Distribute, MeasuresWhoWaits) {
+  const Case each = testing::full_maxwell();
+  const Mesh mesh = make_box_mesh(each.box);
+  const auto whole = std::make_shared<const Discretization>(discretize(mesh, 2));
+  const State start = testing::random_state(6, *whole);
+  const std::string path = ::testing::TempDir() + "who_waits.jsonl";
+  std::vector<std::vector<Device>> of_ranks = {distributed::testing::host_devices_apart(3)};
+  const std::vector<Device> gpus = distributed::testing::judged_of(runtime::BackendKind::cuda);
+  if (gpus.size() > 1) {
+    of_ranks.emplace_back(gpus.begin(), gpus.begin() + 2);
+  }
+  std::vector<int> uneven(mesh.element_count(), 1);
+  uneven[0] = 0;
+  for (const std::vector<Device>& devices : of_ranks) {
+    for (const Strategy strategy : strategies) {
+      std::remove(path.c_str());
+      SolverOptions options{.device = devices[0], .strategy = strategy, .wisdom_path = path};
+      const Results expected = results_of(each, whole, start, options);
+      std::vector<distributed::Waiting> chosen(devices.size());
+      const auto work = [&](const Group& group) {
+        const auto on = distribute(mesh, 2, group, {.rank_of = uneven});
+        SolverOptions own = options;
+        own.device = group.device();
+        const Results found = results_of(each, on, start, own);
+        if (group.is_first()) {
+          EXPECT_EQ(found.right_hand_side.values, expected.right_hand_side.values);
+          EXPECT_EQ(found.state.values, expected.state.values);
+        }
+        chosen[static_cast<std::size_t>(group.rank())] =
+            Solver(each.system, on, data_of_rank(each.data, *on), own).waiting();
+      };
+      run_ranks(devices, work, {.waiting = distributed::Waiting::measured});
+      const std::vector<distributed::Waiting> measured = chosen;
+      for (const distributed::Waiting one : measured) {
+        EXPECT_EQ(one, measured[0]);
+        EXPECT_NE(one, distributed::Waiting::measured);
+      }
+      std::vector<loopy::WisdomEntry> entries = loopy::Wisdom(path).entries();
+      ASSERT_EQ(entries.size(), 1U);
+      EXPECT_GT(entries[0].microseconds, 0);
+      // the other one, as if it had been faster
+      entries[0].decision = entries[0].decision == "hosts" ? "devices" : "hosts";
+      std::remove(path.c_str());
+      loopy::Wisdom(path).add(entries[0]);
+      run_ranks(devices, work, {.waiting = distributed::Waiting::measured});
+      for (const distributed::Waiting one : chosen) {
+        EXPECT_NE(one, measured[0]);
+      }
+      EXPECT_EQ(loopy::Wisdom(path).entries().size(), 1U);
+    }
+  }
+  std::remove(path.c_str());
+}
+
+// Where a device has several ranks there is nothing to choose.
+TEST(Distribute, HasHostsWaitWhereDevicesCannot) {
+  const Case each = testing::plain_maxwell(1, testing::box(3, 1));
+  const Mesh mesh = make_box_mesh(each.box);
+  run_ranks(hosts(2),
+            [&](const Group& group) {
+              const Solver solver(each.system, distribute(mesh, 1, group), {},
+                                  {.device = group.device()});
+              EXPECT_EQ(solver.waiting(), distributed::Waiting::hosts);
+            },
+            {.waiting = distributed::Waiting::measured});
 }
 
 std::string bytes_of_file(const std::string& path) {

@@ -144,6 +144,22 @@ TEST(Rounds, AreNothingWhereHostsWait) {
   EXPECT_FALSE(open_rounds(Group(Device::host()), {}, "test"));
 }
 
+TEST(Rounds, SayWhoWaits) {
+  for (const Waiting waiting : {Waiting::hosts, Waiting::devices, Waiting::measured}) {
+    run_ranks(host_devices_apart(2),
+              [&](const Group& group) {
+                EXPECT_EQ(waiting_of(group), waiting);
+                EXPECT_EQ(open_rounds(group, all_others(group, 8), "test").has_value(),
+                          waiting != Waiting::hosts);
+              },
+              {.waiting = waiting});
+    run_ranks({Device::host(), Device::host()},
+              [&](const Group& group) { EXPECT_EQ(waiting_of(group), Waiting::hosts); },
+              {.waiting = waiting});
+  }
+  EXPECT_EQ(waiting_of(Group(Device::host())), Waiting::hosts);
+}
+
 TEST(Rounds, RefuseMessagesOfOtherLengths) {
   const auto open = [](const Group& group) {
     const std::size_t bytes = group.is_first() ? 8 : 16;

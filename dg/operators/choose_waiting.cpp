@@ -1,0 +1,102 @@
+#include "rtcg/dg/operators/choose_waiting.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "rtcg/cgen/support/error.h"
+#include "rtcg/dg/operators/rank_exchange.h"
+
+namespace rtcg::dg::detail {
+namespace {
+
+using distributed::Group;
+using distributed::Waiting;
+
+// The first step is not captured. The next four are: slots of messages are used in turns of four.
+constexpr int steps_to_begin = 6;
+constexpr double seconds_of_trial = 0.01;
+constexpr int most_steps_of_trial = 200;
+// Of each way, in turns: the clocks of a device change meanwhile.
+constexpr int turns = 2;
+
+std::string name_of(Waiting waiting) {
+  return waiting == Waiting::hosts ? "hosts" : "devices";
+}
+
+std::optional<Waiting> waiting_of_name(const std::string& name) {
+  for (const Waiting each : {Waiting::hosts, Waiting::devices}) {
+    if (name == name_of(each)) {
+      return each;
+    }
+  }
+  return std::nullopt;
+}
+
+// Steps of no length, which keep the state. The slowest rank counts.
+double seconds_of_step(StageRunner& runner, const Group& group, const std::vector<Stage>& stages,
+                       int steps) {
+  using Clock = std::chrono::steady_clock;
+  runner.stream().synchronize();
+  group.barrier();
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < steps; ++i) {
+    runner.step(stages, 0);
+  }
+  runner.stream().synchronize();
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return group.all_reduce(seconds, distributed::Operation::max) / steps;
+}
+
+double seconds_by(Waiting waiting, StageRunner& runner, const Discretization& on,
+                  const Group& group, const std::vector<Stage>& stages) {
+  runner.wait_by(waiting, on);
+  static_cast<void>(seconds_of_step(runner, group, stages, steps_to_begin));
+  const double once = seconds_of_step(runner, group, stages, 1);
+  const double steps = std::clamp(seconds_of_trial / once, 1.0, double{most_steps_of_trial});
+  return seconds_of_step(runner, group, stages, static_cast<int>(steps));
+}
+
+}  // namespace
+
+Waiting choose_waiting(StageRunner& runner, const Discretization& on,
+                       const std::vector<Stage>& stages, const std::string& key,
+                       const loopy::Wisdom& wisdom, bool remembers) {
+  const Group group = group_of(on, runner.stream().device());
+  const runtime::Device device = group.device();
+  const loopy::IntegerValues sizes = {
+      {"elements", static_cast<std::int64_t>(whole_element_count(on))}, {"ranks", group.size()}};
+  const std::string name = key + ", who waits";
+  std::string decision;
+  if (group.is_first()) {
+    for (const loopy::WisdomEntry& entry : wisdom.nearest(name, device, sizes)) {
+      if (decision.empty() && entry.device == device.identity() && entry.parameters == sizes &&
+          waiting_of_name(entry.decision)) {
+        decision = entry.decision;
+      }
+    }
+  }
+  if (const std::optional<Waiting> known = waiting_of_name(group.broadcast(decision))) {
+    runner.wait_by(*known, on);
+    return *known;
+  }
+  runner.write_test_state();
+  double by_hosts = HUGE_VAL;
+  double by_devices = HUGE_VAL;
+  for (int turn = 0; turn < turns; ++turn) {
+    by_hosts = std::min(by_hosts, seconds_by(Waiting::hosts, runner, on, group, stages));
+    by_devices = std::min(by_devices, seconds_by(Waiting::devices, runner, on, group, stages));
+  }
+  const Waiting chosen = by_devices <= by_hosts ? Waiting::devices : Waiting::hosts;
+  runner.wait_by(chosen, on);
+  runner.clear_state();
+  runner.clear_residual(runner.stream());
+  if (group.is_first() && remembers) {
+    wisdom.add({name, device.identity(), device.info().target, sizes, name_of(chosen),
+                1e6 * std::min(by_hosts, by_devices)});
+  }
+  return chosen;
+}
+
+}  // namespace rtcg::dg::detail
