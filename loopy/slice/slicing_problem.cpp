@@ -674,11 +674,17 @@ class ProblemReader {
       return !problem_.has(slow_loop) && axis.coefficients[fast_loop] != 0 &&
              axis.coefficients[reduced_loop] != 0;
     };
-    const bool is_shared = is_across || !is_everywhere(fast_loop) || !is_everywhere(slow_loop) ||
-                           read.axes.empty() ||
-                           std::any_of(read.axes.begin(), read.axes.end(), [&](const auto& axis) {
-                             return axis.others + axis.outer_sums > 1 || is_window(axis);
-                           });
+    // `g[y + u, x + v]` with results for each u and v: so do the items of a thread
+    const auto is_window_of_results = [&](const SlicedRead::Axis& axis) {
+      return (axis.coefficients[fast_loop] != 0 || axis.coefficients[slow_loop] != 0) &&
+             (axis.coefficients[first_whole_loop] != 0 ||
+              axis.coefficients[first_whole_loop + 1] != 0);
+    };
+    const bool is_shared =
+        is_across || !is_everywhere(fast_loop) || !is_everywhere(slow_loop) || read.axes.empty() ||
+        std::any_of(read.axes.begin(), read.axes.end(), [&](const auto& axis) {
+          return axis.others + axis.outer_sums > 1 || is_window(axis) || is_window_of_results(axis);
+        });
     return is_shared && group.is_affine && find_image(kernel_, read.array) == nullptr &&
            problem_.fetchable.size() < most_fetchable && !is_overwritten(kernel_, read.array) &&
            !is_at_own_place(group) &&

@@ -199,9 +199,28 @@ std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
 
 double SlicingCost::own_items(const SlicedRead& read, const SlicingChoice& choice) const {
   const bool is_whole = read.mentions[first_whole_loop] || read.mentions[first_whole_loop + 1];
-  return (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
-         (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
-         (is_whole ? static_cast<double>(items_per_thread(choice) / choice.tile_items()) : 1);
+  const double items =
+      (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
+      (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
+      (is_whole ? static_cast<double>(items_per_thread(choice) / choice.tile_items()) : 1);
+  if (!is_whole) {
+    return items;
+  }
+  // windows of neighbouring items overlap: the compiler loads each element once
+  double distinct = (read.mentions[fast_loop] ? choice.fast[0] : 1) *
+                    (read.mentions[slow_loop] ? choice.slow[0] : 1);
+  for (const SlicedRead::Axis& axis : read.axes) {
+    double along = 1;
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      const std::int64_t values = i == fast_loop           ? choice.fast[2]
+                                  : i == slow_loop         ? choice.slow[2]
+                                  : choice.is_in_thread(i) ? problem_.loops[i].length
+                                                           : 1;
+      along += static_cast<double>(std::abs(axis.coefficients[i]) * (values - 1));
+    }
+    distinct *= along;
+  }
+  return std::min(items, distinct);
 }
 
 bool SlicingCost::stays_in_registers(const SlicedRead& read, const SlicingChoice& choice) const {

@@ -126,6 +126,19 @@ TEST(SlicingCostModel, OfTrianglesAreThoseOfTheirPoints) {
   EXPECT_NEAR(half / whole, 0.5, 0.1);
 }
 
+// Windows of results overlap: a thread's items read 12 elements, not 36, and so do its neighbours.
+TEST(SlicingStream, FetchesWhatWindowsOfResultsShare) {
+  const Kernel volume = make_kernel(
+      "{[u, v, y, x, c]: 0 <= u, v < 9 and 0 <= y < 96 and 0 <= x < 128 and 0 <= c < 64}",
+      "cost[u, v, y, x] = sum(c, f[c, y, x]*g[c, y + u, x + v])", {.default_type = cgen::f32});
+  const SlicingStream stream(volume, {.min_threads = 128, .max_threads = 128});
+  const std::string first = stream.at(0).words;
+  EXPECT_NE(first.find("fetch g"), std::string::npos) << first;
+  EXPECT_TRUE(
+      stream.find(parse_slicing("x: g.0 l.0*32 vec*4; y: g.1 l.1*4; v: ilp; u: g.2; "
+                                "c: for for*8; fetch g; stages 2")));
+}
+
 TEST(SlicingCostModel, DependOnTypes) {
   const char* const box = "{[i, j, k]: 0 <= i, j, k < 2048}";
   const char* const sum = "c[i, j] = sum(k, a[i, k]*b[k, j])";
