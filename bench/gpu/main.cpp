@@ -50,6 +50,7 @@ const std::map<std::string, Section>& sections() {
       {"dg_maxwell_split", measure_dg_maxwell_split},
       {"dg_tuning", measure_dg_tuning},
       {"scaling_calls", measure_scaling_calls},
+      {"scaling_products", measure_scaling_products},
       {"scaling_strong", measure_scaling_strong},
       {"scaling_weak", measure_scaling_weak}};
   return all;

@@ -16,6 +16,7 @@
 #include "bench/dg_cavity.h"
 #include "bench/gpu/sections.h"
 #include "rtcg/dg/operators/distribute.h"
+#include "rtcg/distributed/arrays/matmul.h"
 #include "rtcg/distributed/distributed.h"
 #include "rtcg/distributed/nccl/nccl_api.h"
 #include "rtcg/runtime/device/copy.h"
@@ -403,7 +404,68 @@ void measure_calls(const Group& threads, Report& report) {
   }
 }
 
+// A product of square matrices of 1, 2, 4, ... GPUs, beside cuBLAS on one.
+void report_products(Report& report, arrays::DType dtype, std::int64_t length) {
+  for (const std::vector<Device>& devices : gpu_counts()) {
+    distributed::run_ranks(devices, [&](const Group& group) {
+      const runtime::Stream stream(group.device());
+      const arrays::StreamScope scope(stream);
+      const distributed::DistributedArray a(group, dtype, {length, length});
+      const distributed::DistributedArray b(group, dtype, {length, length});
+      a.assign(1);
+      b.assign(1);
+      const auto time = [&](const char* impl, const auto& product) {
+        const auto run = [&](int count) {
+          stream.synchronize();
+          group.barrier();
+          const Clock::time_point begin = Clock::now();
+          for (int i = 0; i < count; ++i) {
+            product();
+          }
+          stream.synchronize();
+          return group.all_reduce(seconds_since(begin), distributed::Operation::max) / count;
+        };
+        static_cast<void>(run(2));
+        const double seconds = std::min(run(5), run(5));
+        if (group.is_first()) {
+          Measurement row;
+          row.op = "matmul, GPUs: " + std::to_string(devices.size());
+          row.impl = impl;
+          row.dtype = name(dtype);
+          row.n = length;
+          row.us = 1e6 * seconds;
+          report.add(row);
+          const auto n = static_cast<double>(length);
+          std::printf("%s of %s, %lld x %lld: %s %.2f ms, %.1f TFLOP/s\n", row.op.c_str(),
+                      row.dtype.c_str(), row.n, row.n, impl, 1e3 * seconds,
+                      2e-12 * n * n * n / seconds);
+        }
+      };
+      time("over ranks", [&] { static_cast<void>(distributed::matmul(a, b)); });
+      const bool has_cublas = plan_matmul(dtype, {length, length, length}, group.device()).source ==
+                              arrays::MatmulPlan::Source::cublas;
+      if (!has_cublas) {
+        return;
+      }
+      time("over ranks, cuBLAS", [&] {
+        static_cast<void>(distributed::matmul(a, b, {.method = arrays::MatmulMethod::cublas}));
+      });
+      if (group.size() == 1) {
+        time("matmul of arrays", [&] { static_cast<void>(arrays::matmul(a.local(), b.local())); });
+      }
+    });
+  }
+}
+
 }  // namespace
+
+void measure_scaling_products(Device /*device*/, Report& report) {
+  for (const arrays::DType dtype : {arrays::DType::f32, arrays::DType::f64}) {
+    for (const std::int64_t length : {2048, 8192}) {
+      report_products(report, dtype, length);
+    }
+  }
+}
 
 void measure_scaling_calls(Device /*device*/, Report& report) {
   for (const std::vector<Device>& devices : gpu_counts()) {

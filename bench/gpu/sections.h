@@ -88,6 +88,8 @@ void measure_dg_tuning(runtime::Device device, Report& report);
 /// Halos of 4 KB to 16 MB, compared with raw peer copies and NCCL's calls, and an all_reduce of a
 /// scalar, compared with ncclAllReduce, on 2, 4, ... GPUs.
 void measure_scaling_calls(runtime::Device device, Report& report);
+/// Products of square matrices over 1, 2, 4, ... GPUs, by our kernels and by cuBLAS.
+void measure_scaling_products(runtime::Device device, Report& report);
 /// Maxwell's equations of order 4 on 1, 2, 4, ... GPUs, in both precisions, by peer copies and by
 /// NCCL where it is found: strong with 59, 7.3 and 0.9 million unknowns for all, weak with 59
 /// million each. A figure takes RTCG_SCALING_SECONDS; default: 1.
