@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,54 +22,156 @@ struct Digit {
   std::int64_t modulus = 0;  ///< 0: no remainder is taken
 };
 
-/// A quotient or remainder of an affine form, however deep they nest.
-std::optional<Digit> digit_of(const Expr& expr) {
-  if (const auto affine = to_affine(expr)) {
-    return Digit{1, *affine};
-  }
-  const FloorDiv* quotient = get_if<FloorDiv>(expr);
-  const Modulo* remainder = get_if<Modulo>(expr);
-  if (quotient == nullptr && remainder == nullptr) {
-    return std::nullopt;
-  }
-  const auto by = as_integer(quotient != nullptr ? quotient->denominator : remainder->denominator);
-  auto digit = digit_of(quotient != nullptr ? quotient->numerator : remainder->numerator);
-  if (!digit || !by || *by < 1) {
-    return std::nullopt;
-  }
-  if (digit->modulus == 0) {
-    (quotient != nullptr ? digit->divisor *= * by : digit->modulus = *by);
-    return digit;
-  }
-  if (digit->modulus % *by != 0) {
-    return std::nullopt;
-  }
-  if (quotient == nullptr) {
-    digit->modulus = *by;
-  } else {
-    digit->divisor *= *by;
-    digit->modulus /= *by;
-  }
-  return digit;
+/// `of // divisor % modulus`, or the quotient alone.
+Expr digit_expr(const Digit& digit, const Expr& of) {
+  const Expr quotient = digit.divisor == 1 ? of : floor_div(of, digit.divisor);
+  return digit.modulus == 0 ? quotient : modulo(quotient, digit.modulus);
 }
+
+/// Digits that others divide, under names that no iname has.
+class NamedDigits {
+ public:
+  explicit NamedDigits(const std::function<bool(const Affine&)>& is_nonnegative)
+      : is_nonnegative_(is_nonnegative) {}
+
+  /// Without its factor.
+  Affine name_of(const Digit& digit) {
+    const auto is_same = [&](const Digit& each) {
+      return each.of == digit.of && each.divisor == digit.divisor && each.modulus == digit.modulus;
+    };
+    const auto found = std::find_if(digits_.begin(), digits_.end(), is_same);
+    const auto place = found - digits_.begin();
+    if (found == digits_.end()) {
+      digits_.push_back(digit);
+    }
+    return Affine(name_at(static_cast<std::size_t>(place)));
+  }
+
+  [[nodiscard]] bool is_nonnegative(const Affine& value) const {
+    // those that came later may be made of earlier ones
+    for (std::size_t i = digits_.size(); i-- > 0;) {
+      const std::int64_t factor = value.coefficient(name_at(i));
+      if (factor == 0) {
+        continue;
+      }
+      const Digit& digit = digits_[i];
+      const Affine rest = value - Affine(name_at(i), factor);
+      if (digit.modulus != 0) {
+        return is_nonnegative(factor > 0 ? rest : rest + factor * (digit.modulus - 1));
+      }
+      // of - divisor < divisor * (of // divisor) <= of
+      const Affine least = factor > 0 ? digit.of - (digit.divisor - 1) : digit.of;
+      return is_nonnegative(rest * digit.divisor + least * factor) ||
+             (factor > 0 && is_nonnegative(digit.of) && is_nonnegative(rest));
+    }
+    return is_nonnegative_(value);
+  }
+
+  /// The form without them; they are added to `digits`.
+  [[nodiscard]] Affine take_digits(Affine form, std::vector<Digit>& digits) const {
+    for (std::size_t i = 0; i < digits_.size(); ++i) {
+      const std::int64_t factor = form.coefficient(name_at(i));
+      if (factor != 0) {
+        form = form - Affine(name_at(i), factor);
+        digits.push_back(digits_[i]);
+        digits.back().factor = factor;
+      }
+    }
+    return form;
+  }
+
+  [[nodiscard]] Expr expr_of(const Affine& affine) const { return with_digits(to_expr(affine)); }
+
+ private:
+  static std::string name_at(std::size_t place) { return "%" + std::to_string(place); }
+
+  [[nodiscard]] Expr with_digits(const Expr& expr) const {
+    return digits_.empty() ? expr : rewrite_bottom_up(expr, [&](const Expr& part) {
+      const Name* name = get_if<Name>(part);
+      if (name == nullptr || name->name.front() != '%') {
+        return std::optional<Expr>();
+      }
+      const Digit& digit = digits_[std::stoul(name->name.substr(1))];
+      return std::optional(digit_expr(digit, expr_of(digit.of)));
+    });
+  }
+
+  const std::function<bool(const Affine&)>& is_nonnegative_;
+  std::vector<Digit> digits_{};
+};
 
 class QuotientFolder {
  public:
-  explicit QuotientFolder(const std::function<bool(const Affine&)>& is_nonnegative)
-      : is_nonnegative_(is_nonnegative) {}
+  explicit QuotientFolder(NamedDigits& named) : named_(named) {}
 
   Expr fold(const Expr& index) {
+    shorten(index);
+    return is_shorter_ ? result() : index;
+  }
+
+ private:
+  void shorten(const Expr& index) {
     add(index, 1);
     put_together();
     std::vector<Digit> digits = std::exchange(digits_, {});
     for (Digit& each : digits) {
       add_shortened(std::move(each));
     }
+    rest_ = named_.take_digits(rest_, digits_);
     put_together();
-    return is_shorter_ ? result() : index;
   }
 
- private:
+  /// A sum with quotients in it, shortened by itself, as a form of them.
+  std::optional<Affine> form_of(const Expr& expr) {
+    if (const auto affine = to_affine(expr)) {
+      return affine;
+    }
+    if (!is<Sum>(expr) && !is<Product>(expr)) {
+      return std::nullopt;
+    }
+    QuotientFolder inner(named_);
+    inner.shorten(expr);
+    if (!inner.others_.empty()) {
+      return std::nullopt;
+    }
+    is_shorter_ = is_shorter_ || inner.is_shorter_;
+    Affine form = inner.rest_;
+    for (const Digit& each : inner.digits_) {
+      form = form + named_.name_of(each) * each.factor;
+    }
+    return form;
+  }
+
+  /// A quotient or remainder of a form, however deep they nest.
+  std::optional<Digit> digit_of(const Expr& expr) {
+    if (const auto form = form_of(expr)) {
+      return Digit{1, *form};
+    }
+    const FloorDiv* quotient = get_if<FloorDiv>(expr);
+    const Modulo* remainder = get_if<Modulo>(expr);
+    if (quotient == nullptr && remainder == nullptr) {
+      return std::nullopt;
+    }
+    const auto by =
+        as_integer(quotient != nullptr ? quotient->denominator : remainder->denominator);
+    auto digit = digit_of(quotient != nullptr ? quotient->numerator : remainder->numerator);
+    if (!digit || !by || *by < 1) {
+      return std::nullopt;
+    }
+    if (digit->modulus != 0 && digit->modulus % *by != 0) {
+      digit = Digit{1, named_.name_of(*digit)};
+    }
+    if (digit->modulus == 0) {
+      (quotient != nullptr ? digit->divisor *= * by : digit->modulus = *by);
+    } else if (quotient == nullptr) {
+      digit->modulus = *by;
+    } else {
+      digit->divisor *= *by;
+      digit->modulus /= *by;
+    }
+    return digit;
+  }
+
   void add(const Expr& expr, std::int64_t factor) {
     if (const auto affine = to_affine(expr)) {
       rest_ = rest_ + *affine * factor;
@@ -95,7 +198,8 @@ class QuotientFolder {
         return;
       }
     }
-    if (auto digit = digit_of(expr)) {
+    const bool is_digit = is<FloorDiv>(expr) || is<Modulo>(expr);
+    if (auto digit = is_digit ? digit_of(expr) : std::nullopt) {
       digit->factor = factor;
       digits_.push_back(*std::move(digit));
     } else {
@@ -132,7 +236,7 @@ class QuotientFolder {
   }
 
   [[nodiscard]] bool is_within(const Affine& value, std::int64_t length) const {
-    return is_nonnegative_(value) && is_nonnegative_(Affine(length - 1) - value);
+    return named_.is_nonnegative(value) && named_.is_nonnegative(Affine(length - 1) - value);
   }
 
   void add_shortened(Digit digit) {
@@ -150,7 +254,7 @@ class QuotientFolder {
         rest_ = rest_ + digit.of * digit.factor;
         return;
       }
-    } while (take_out_divisor(digit));
+    } while (take_out_multiples(digit) || take_out_divisor(digit));
     digits_.push_back(std::move(digit));
   }
 
@@ -166,10 +270,34 @@ class QuotientFolder {
         seen = seen + Affine(term.name, term.coefficient);
       }
     }
-    if (!(seen == digit.of) && is_nonnegative_(seen)) {
+    if (!(seen == digit.of) && named_.is_nonnegative(seen)) {
       digit.of = seen;
       is_shorter_ = true;
     }
+  }
+
+  /// `(d*h + l) // d` is `h + l // d`: the rest often stays the same while h counts.
+  bool take_out_multiples(Digit& digit) {
+    if (digit.divisor == 1 || digit.modulus != 0) {
+      return false;
+    }
+    const std::int64_t whole = divide_rounding_down(digit.of.constant(), digit.divisor);
+    Affine high = whole;
+    Affine low = digit.of.constant() - digit.divisor * whole;
+    for (const Affine::Term& term : digit.of.terms()) {
+      if (term.coefficient % digit.divisor == 0) {
+        high = high + Affine(term.name, term.coefficient / digit.divisor);
+      } else {
+        low = low + Affine(term.name, term.coefficient);
+      }
+    }
+    if (high == Affine(0) || !named_.is_nonnegative(low)) {
+      return false;
+    }
+    rest_ = rest_ + high * digit.factor;
+    digit.of = low;
+    is_shorter_ = true;
+    return true;
   }
 
   /// `(g*h + l) // d` is `h // (d/g)`, and `(g*h + l) % m` is `g*(h % (m/g)) + l`, where g divides
@@ -216,9 +344,7 @@ class QuotientFolder {
                      [](const Digit& a, const Digit& b) { return a.factor > b.factor; });
     std::vector<Expr> terms = std::move(others_);
     for (const Digit& each : digits_) {
-      Expr term = to_expr(each.of);
-      term = each.divisor == 1 ? term : floor_div(term, each.divisor);
-      term = each.modulus == 0 ? term : modulo(term, each.modulus);
+      const Expr term = digit_expr(each, named_.expr_of(each.of));
       terms.push_back(each.factor == 1 ? term : Expr(each.factor) * term);
     }
     if (terms.empty()) {
@@ -233,7 +359,7 @@ class QuotientFolder {
     return terms.size() == 1 ? terms.front() : Expr(Sum{std::move(terms)});
   }
 
-  const std::function<bool(const Affine&)>& is_nonnegative_;
+  NamedDigits& named_;
   bool is_shorter_ = false;
   Affine rest_{};
   std::vector<Digit> digits_{};
@@ -345,9 +471,11 @@ bool has_quotients(const Expr& index) {
 }
 
 Expr fold_quotients(const Expr& index, const std::function<bool(const Affine&)>& is_nonnegative) {
-  return has_quotients(index)
-             ? QuotientFolder(is_nonnegative).fold(with_parameter_digits_together(index))
-             : index;
+  if (!has_quotients(index)) {
+    return index;
+  }
+  NamedDigits named(is_nonnegative);
+  return QuotientFolder(named).fold(with_parameter_digits_together(index));
 }
 
 }  // namespace rtcg::loopy

@@ -336,7 +336,9 @@ cgen::Expr KernelVariables::element_of(const std::string& name,
     return result[lower_once(array.layout, indices, make_index, scope)];
   }
   if (array.extents.empty()) {
-    return result[lower_index(scope, linear_index(indices, *array.strides, 0))];
+    const Expr place = linear_index(indices, *array.strides, 0);
+    return result[lower_once(
+        0, {place}, [&] { return place; }, scope)];
   }
   for (const Expr& index : indices) {
     result = result[lower_once(

@@ -8,6 +8,7 @@
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/analyze/fold_quotients.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -347,10 +348,23 @@ class Lowering {
            cgen::size_bytes(right) == 4;
   }
 
+  /// What a comparison of integers compares, with quotients in a shorter form.
+  [[nodiscard]] cgen::Expr compared(const Expr& expr, const Type& type) const {
+    const auto kind = cgen::scalar_kind(type);
+    const bool is_folded =
+        kind && cgen::is_integral(*kind) && cgen::is_signed(*kind) && has_quotients(expr);
+    return lower(is_folded ? fold_quotients(simplify_index(with_values(*scope_.values, expr)),
+                                            [&](const Affine& value) {
+                                              return context().implies_nonnegative(value);
+                                            })
+                           : expr,
+                 type);
+  }
+
   cgen::Expr comparison(const Comparison& e) const {
     const Type type = compared_type(e);
-    cgen::Expr left = lower(e.left, type);
-    cgen::Expr right = lower(e.right, type);
+    cgen::Expr left = compared(e.left, type);
+    cgen::Expr right = compared(e.right, type);
     const auto left_kind = integer_kind(left);
     const auto right_kind = integer_kind(right);
     if (left_kind && right_kind && is_mixed(*left_kind, *right_kind) &&

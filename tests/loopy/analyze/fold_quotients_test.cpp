@@ -57,6 +57,63 @@ TEST(FoldQuotients, TakesOutWhatDivides) {
   EXPECT_EQ(folded("(5*i + k) % 72"), "(5*i + k) % 72");
 }
 
+TEST(FoldQuotients, TakesMultiplesOutOfQuotients) {
+  EXPECT_EQ(folded("(16*i + j) // 4"), "j // 4 + 4*i");
+  EXPECT_EQ(folded("(16*i - j) // 4"), "(16*i - j) // 4");
+  EXPECT_EQ(folded("(72*n + 11*j + 80) // 72"), "(11*j + 8) // 72 + n + 1");
+}
+
+TEST(FoldQuotients, FoldsWhatQuotientsAreMadeOf) {
+  EXPECT_EQ(folded("((16*i + 4*j + k) // 16 + 8*n) // 72"), "(8*n + j // 4 + i) // 72");
+  EXPECT_EQ(folded("((4*i + k) % 16 + 16*n + 16) // 16"), "n + 1");
+  EXPECT_EQ(folded("((4*i + k) % 16 + 16*n + 16) // 4 % 4"), "i % 4");
+  EXPECT_EQ(folded("((4*i + k) % 16 + 16*n + 16) % 4"), "k");
+  EXPECT_EQ(folded("i % 72 // 16"), "i % 72 // 16");
+  EXPECT_EQ(folded("i % 72 // 100"), "0");
+  EXPECT_EQ(folded("(5*(i // 3) + i % 2) // 200"), "0");
+  EXPECT_EQ(folded("(8*(n // 3) + j) // 8"), "n // 3");
+}
+
+/// Quotients, remainders and sums of each other.
+Expr random_index(std::mt19937& random, int depth) {
+  const auto draw = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  const std::int64_t kind = depth == 0 ? 0 : draw(0, 4);
+  if (kind == 0) {
+    return Expr(draw(1, 4) * draw(1, 4)) * name("i") + Expr(draw(-2, 8)) * name("j") +
+           Expr(draw(-1, 3)) * name("k") + Expr(draw(-9, 40));
+  }
+  const std::int64_t length = draw(1, 3) * draw(1, 4);
+  if (kind <= 2) {
+    const Expr of = random_index(random, depth - 1);
+    return kind == 1 ? floor_div(of, length) : modulo(of, length);
+  }
+  return Expr(draw(1, 6) * draw(1, 2)) * random_index(random, depth - 1) +
+         Expr(draw(-1, 4)) * random_index(random, depth - 1) + Expr(draw(0, 20));
+}
+
+TEST(FoldQuotients, KeepsTheValueOfNestedOnes) {
+  std::mt19937 random(2);
+  const ConstraintSet known = ranges();
+  int changed = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const Expr index = random_index(random, 4);
+    const Expr short_index = fold_quotients(
+        index, [&](const Affine& value) { return known.implies_nonnegative(value); });
+    changed += short_index == index ? 0 : 1;
+    for (int point = 0; point < 60; ++point) {
+      const auto draw = [&](std::int64_t most) {
+        return std::uniform_int_distribution<std::int64_t>(0, most)(random);
+      };
+      const IntegerValues values{{"i", draw(99)}, {"j", draw(7)}, {"k", draw(3)}};
+      ASSERT_EQ(evaluate_integer(short_index, values), evaluate_integer(index, values))
+          << to_string(index) << " as " << to_string(short_index);
+    }
+  }
+  EXPECT_GT(changed, 500);
+}
+
 TEST(FoldQuotients, KeepsTheValue) {
   std::mt19937 random(1);
   const auto draw = [&](std::int64_t least, std::int64_t most) {

@@ -53,7 +53,28 @@ TEST(FusedSlicings, WriteAndReadRunsAsAnExpertWould) {
       << text;
   EXPECT_EQ(times("128 * ab_0 + 16 * A_tile_0_outer + ab_1 < 5184 ? 4 : 0", text), 1) << text;
   // neighbouring threads copy neighbours along f, and the tile of e and f moves as a whole
-  EXPECT_EQ(times("8 * ((k_0 + 2) % 9) +\n              cd_2 % 8]", text), 1) << text;
+  EXPECT_EQ(times("8 * ((k_0 + 2) % 9) +\n              cd_2 % 8 + 10368 * A_tile_1_outer]", text),
+            1)
+      << text;
+}
+
+TEST(FusedSlicings, SpreadCopiesOverThreadsWithoutDividingWhatStays) {
+  const Kernel kernel = make_kernel("{[a, b, c, d, e, f]: 0 <= a, b, c, d, e, f < 72}",
+                                    "C[a, b, c, d] = sum((e, f), A[a, e, b, f]*B[d, f, c, e])",
+                                    {.default_type = cgen::f64});
+  const std::string text = generate_text(
+      apply(kernel,
+            parse_slicing("fuse ab = a b; fuse cd = c d; fuse fe = f*4 e*4; ab: g.1 ilp*4 l.1*32; "
+                          "cd: g.0 l.2*4 ilp*3 l.0*4 vec*2; fe: for for*16; fetch A; fetch B; "
+                          "stages 2")),
+      Target::cuda);
+  // a round of all 512 threads copies 32 rows of A, or 16 bytes of each of 64 rows of B: only their
+  // rows are divided
+  EXPECT_EQ(times("20736 * ((fe_0 + 1) % 18)", text), 1) << text;
+  EXPECT_EQ(times("((128 * ab_0 + 32 * A_tile_1_round + 8 * cd_1 + ab_2 / 4) / 72)", text), 1);
+  EXPECT_EQ(times("ab_2 / 4 + 128 * ab_0 + 32 * A_tile_1_round + 8 * cd_1 < 5184 ? 8 : 0", text),
+            1);
+  EXPECT_EQ(times("copy_async_16(\n", text), 2);
 }
 
 TEST(FusedSlicings, AreFoundAndRankedBeforePlainTiles) {
