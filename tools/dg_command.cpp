@@ -306,10 +306,14 @@ distributed::Waiting waiting_of_ranks(const DgOptions& given) {
 }
 
 void run(const DgOptions& given) {
-  if (given.equation == "poisson") {
-    run_poisson(given);
-    return;
-  }
+  // whether it was not stopped
+  const auto solve = [&](const std::optional<distributed::Group>& group) {
+    if (given.equation == "poisson") {
+      run_poisson(given, group);
+      return true;
+    }
+    return DgRun(given, group).run();
+  };
   bool has_ended = true;
   const distributed::GroupOptions options{.timeout_seconds = given.rank_timeout,
                                           .waiting = waiting_of_ranks(given)};
@@ -320,20 +324,20 @@ void run(const DgOptions& given) {
     }
     distributed::run_mpi(
         [&](const distributed::Group& group) {
-          has_ended = DgRun(given, distributed::with_nccl_if_found(group)).run();
+          has_ended = solve(distributed::with_nccl_if_found(group));
         },
         mpi);
   } else if (given.ranks > 1 || !given.devices.empty()) {
     distributed::run_ranks(
         devices_of_ranks(given),
         [&](const distributed::Group& group) {
-          if (!DgRun(given, group).run() && group.is_first()) {
+          if (!solve(group) && group.is_first()) {
             has_ended = false;
           }
         },
         options);
   } else {
-    has_ended = DgRun(given).run();
+    has_ended = solve(std::nullopt);
   }
   if (!has_ended) {
     end_by_signal();
@@ -345,9 +349,8 @@ void run(const DgOptions& given) {
 // Options that mean nothing to an equation.
 std::vector<std::string> unused_options(const std::string& equation) {
   if (equation == "poisson") {
-    return {"--until",    "--cfl",        "--flux",         "--start",      "--every",
-            "--boundary", "--checkpoint", "--resume",       "--most-steps", "--devices",
-            "--ranks",    "--mpi",        "--rank-timeout", "--waiting"};
+    return {"--until",    "--cfl",        "--flux",   "--start",     "--every",
+            "--boundary", "--checkpoint", "--resume", "--most-steps"};
   }
   std::vector<std::string> unused = {"--method", "--preconditioner", "--contrast"};
   if (equation == "burgers" || equation == "euler") {

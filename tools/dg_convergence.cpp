@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "rtcg/dg/operators/distribute.h"
 #include "rtcg/dg/operators/solve_poisson.h"
 #include "rtcg/dg/output/write_file.h"
 #include "tools/dg_options.h"
@@ -46,7 +47,11 @@ bool has_solution(const DgOptions& given) {
   return is_box(given) && given.contrast == 1;
 }
 
-// On other meshes than boxes the right-hand side is 1.
+std::size_t whole_elements(const dg::Discretization& on) {
+  return on.part ? on.part->whole_elements : on.element_count();
+}
+
+// On other meshes than boxes the right-hand side is 1. All ranks of a part's group call it.
 PoissonRun solve(const DgOptions& given, const std::shared_ptr<const dg::Discretization>& on) {
   dg::PoissonOptions equation;
   equation.method =
@@ -57,20 +62,25 @@ PoissonRun solve(const DgOptions& given, const std::shared_ptr<const dg::Discret
   dg::SystemData data;
   if (given.contrast != 1) {
     equation.diffusion = {dg::material("k")};
-    for (std::size_t element = 0; element < on->element_count(); ++element) {
+    for (std::size_t element = 0; element < whole_elements(*on); ++element) {
       data.materials["k"].push_back(element % 3 == 0 ? given.contrast : 1);
     }
   }
   dg::PoissonSolverOptions options;
   options.solver = dg_solver_options(given);
+  if (on->group) {
+    options.solver.device = on->group->device();
+  }
   options.tolerance = given.dtype == "f32" ? 1e-5 : 1e-10;
   options.preconditioner = given.preconditioner == "none" ? dg::PoissonPreconditioner::none
                                                           : dg::PoissonPreconditioner::block_jacobi;
   ProgressLine progress;
-  options.report = [&](const dg::PoissonProgress& each) {
-    progress.show(fmt::format("{} iterations, residual {:.3g} of {:.3g}", each.iterations,
-                              each.residual, options.tolerance));
-  };
+  if (!on->group || on->group->is_first()) {
+    options.report = [&](const dg::PoissonProgress& each) {
+      progress.show(fmt::format("{} iterations, residual {:.3g} of {:.3g}", each.iterations,
+                                each.residual, options.tolerance));
+    };
+  }
   const double factor = static_cast<double>(on->mesh.dimension) * pi * pi;
   const dg::State f =
       is_box(given)
@@ -78,7 +88,7 @@ PoissonRun solve(const DgOptions& given, const std::shared_ptr<const dg::Discret
           : dg::interpolate(*on, 1, [](const dg::Point&) { return std::vector<double>{1}; });
   const auto begin = std::chrono::steady_clock::now();
   PoissonRun run;
-  run.solution = dg::solve_poisson(equation, on, data, f, options);
+  run.solution = dg::solve_poisson(equation, on, dg::data_of_rank(data, *on), f, options);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   run.error =
       has_solution(given) ? dg::l2_distance(*on, run.solution.u, product_of_sines(*on, 1)) : 0;
@@ -178,18 +188,27 @@ void draw(const DgOptions& given, const ConvergenceTable& found) {
 
 }  // namespace
 
-void run_poisson(const DgOptions& given) {
-  const auto on = discretization_of(given);
-  DgFiles files(given, {"u"}, on->mesh);
+void run_poisson(const DgOptions& given, const std::optional<distributed::Group>& group) {
+  const dg::Mesh mesh = dg_mesh(given);
+  const auto on =
+      group ? dg::distribute(mesh, given.order, *group)
+            : std::make_shared<const dg::Discretization>(dg::discretize(mesh, given.order));
+  DgFiles files(given, {"u"}, mesh);
   const PoissonRun run = solve(given, on);
   files.write(*on, run.solution.u, 0, std::nullopt);
-  const std::size_t unknowns = on->element_count() * on->node_count();
+  if (group && !group->is_first()) {
+    return;
+  }
+  const int ranks = group ? group->size() : 1;
+  const std::size_t elements = whole_elements(*on);
+  const std::size_t unknowns = elements * on->node_count();
   if (given.output.as_json) {
     nlohmann::ordered_json json = {{"equation", given.equation},
                                    {"method", given.method},
                                    {"preconditioner", given.preconditioner},
+                                   {"ranks", ranks},
                                    {"order", given.order},
-                                   {"elements", on->element_count()},
+                                   {"elements", elements},
                                    {"unknowns", unknowns},
                                    {"iterations", run.solution.iterations},
                                    {"residual", run.solution.residual},
@@ -201,11 +220,11 @@ void run_poisson(const DgOptions& given) {
     tools::print_json(json);
     return;
   }
-  std::printf("poisson on %s of order %d, %s: %s in %.3g s\n",
-              counted(on->element_count(), "element").c_str(), given.order,
-              counted(unknowns, "unknown").c_str(),
-              counted(static_cast<std::size_t>(run.solution.iterations), "iteration").c_str(),
-              run.seconds);
+  std::printf(
+      "poisson on %s of order %d, %s%s: %s in %.3g s\n", counted(elements, "element").c_str(),
+      given.order, counted(unknowns, "unknown").c_str(),
+      ranks > 1 ? fmt::format(" on {} ranks ({})", ranks, group->transport()).c_str() : "",
+      counted(static_cast<std::size_t>(run.solution.iterations), "iteration").c_str(), run.seconds);
   if (has_solution(given)) {
     std::printf("error %.6e\n", run.error);
   }

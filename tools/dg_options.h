@@ -9,6 +9,7 @@
 
 #include "rtcg/dg/equations/problem.h"
 #include "rtcg/dg/operators/solver.h"
+#include "rtcg/distributed/group/group.h"
 #include "tools/command.h"
 
 // What `rtcg dg` and `rtcg dg convergence` share: the options of the command, and what they mean.
@@ -115,8 +116,10 @@ class DgFiles {
   std::vector<std::string> written_;
 };
 
-/// Solves Poisson's equation: `rtcg dg poisson`.
-void run_poisson(const DgOptions& given);
+/// Solves Poisson's equation: `rtcg dg poisson`. All ranks call it.
+///
+/// @param group  none: one rank solves on the whole mesh
+void run_poisson(const DgOptions& given, const std::optional<distributed::Group>& group);
 /// `rtcg dg scaling`.
 void add_dg_scaling_command(CLI::App& dg);
 /// `rtcg dg convergence`: errors on several meshes and their order.

@@ -34,6 +34,35 @@ std::set<std::size_t> elements_near(const Connectivity& connectivity, std::size_
   return near;
 }
 
+// The elements of all ranks and their neighbours; of the links no more than these.
+Connectivity whole_connectivity(const Discretization& on) {
+  if (!on.part) {
+    return on.connectivity;
+  }
+  Connectivity whole{on.connectivity.faces, {}};
+  whole.links.resize(on.part->whole_elements * whole.faces);
+  // the place of an element, then those of its neighbours
+  std::vector<std::int64_t> own;
+  for (std::size_t element = 0; element < on.element_count(); ++element) {
+    own.push_back(on.part->places[element]);
+    for (std::size_t face = 0; face < whole.faces; ++face) {
+      const FaceLink& link = on.connectivity.link(element, face);
+      own.push_back(link.is_boundary() ? -1
+                                       : on.part->places[static_cast<std::size_t>(link.element)]);
+    }
+  }
+  for (const std::vector<std::byte>& bytes : on.group->all_gather(distributed::bytes_of(own))) {
+    const std::vector<std::int64_t> theirs = distributed::values_of<std::int64_t>(bytes);
+    for (std::size_t i = 0; i < theirs.size(); i += whole.faces + 1) {
+      for (std::size_t face = 0; face < whole.faces; ++face) {
+        whole.links[static_cast<std::size_t>(theirs[i]) * whole.faces + face].element =
+            static_cast<int>(theirs[i + 1 + face]);
+      }
+    }
+  }
+  return whole;
+}
+
 }  // namespace
 
 std::vector<std::size_t> colors_of(const Connectivity& connectivity, int distance) {
@@ -51,8 +80,16 @@ std::vector<double> inverse_blocks(
     const std::function<std::vector<double>(const std::vector<double>&)>& apply) {
   const std::size_t elements = on.element_count();
   const std::size_t nodes = on.node_count();
-  const std::vector<std::size_t> colors = colors_of(on.connectivity, reach);
-  const std::size_t count = *std::max_element(colors.begin(), colors.end()) + 1;
+  // the same for any number of ranks
+  const std::vector<std::size_t> all_colors = colors_of(whole_connectivity(on), reach);
+  const std::size_t count = *std::max_element(all_colors.begin(), all_colors.end()) + 1;
+  const auto place_of = [&](std::size_t element) {
+    return on.part ? static_cast<std::size_t>(on.part->places[element]) : element;
+  };
+  std::vector<std::size_t> colors;
+  for (std::size_t element = 0; element < elements; ++element) {
+    colors.push_back(all_colors[place_of(element)]);
+  }
   std::vector<double> blocks(elements * nodes * nodes);
   // the response of an element to one of its own nodes, for many elements at once
   for (std::size_t color = 0; color < count; ++color) {
@@ -79,7 +116,7 @@ std::vector<double> inverse_blocks(
       throw InvalidInput("dg.solve_poisson.not_definite",
                          fmt::format("the equation of element {} alone is not positive definite: "
                                      "use a larger penalty or a positive diffusion",
-                                     element));
+                                     place_of(element)));
     }
     block = factors.solve(mass);
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "rtcg/dg/mesh/connectivity.h"
 #include "rtcg/dg/operators/discretization.h"
 
 namespace rtcg::dg::detail {
@@ -16,7 +17,10 @@ namespace rtcg::dg::detail {
 /// each element alone. They are self-adjoint and positive in the product of the mass matrix if the
 /// operator is.
 ///
-/// @param apply  the operator, on one field: [element][node]
+/// On a rank's part of a mesh all ranks make the same call.
+///
+/// @param apply  the operator, on one field: [element][node] of the rank's elements; on a part that
+///               of all ranks, applied as often on each
 /// @param reach  the number of faces across which an element affects the operator's result
 /// @shape returns [elements, nodes, nodes]
 /// @throws InvalidInput  dg.solve_poisson.not_definite: a block is not positive

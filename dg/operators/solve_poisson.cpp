@@ -1,5 +1,6 @@
 #include "rtcg/dg/operators/solve_poisson.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -9,10 +10,10 @@
 #include "rtcg/arrays/solve/conjugate_gradients.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/block_jacobi.h"
+#include "rtcg/dg/operators/element_sum.h"
 #include "rtcg/dg/operators/kernel_tables.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/executor.h"
-#include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 
@@ -27,7 +28,9 @@ constexpr std::string_view element_node_pairs =
     "{[e, i, j]: 0 <= e < elements and 0 <= i < nodes and 0 <= j < nodes}";
 
 /// Minus the discrete Laplacian on the device, as a linear operator on vectors [element][node], and
-/// the inner product of the mass matrix, in which it is self-adjoint.
+/// the inner product of the mass matrix, in which it is self-adjoint. On a rank's part of a mesh
+/// these are of all ranks, which make the same calls; a rank without elements has vectors of one
+/// element, which stay zero.
 class PoissonOperator {
  public:
   PoissonOperator(const System& system, std::shared_ptr<const Discretization> on,
@@ -39,8 +42,11 @@ class PoissonOperator {
                {"elements", static_cast<int>(on_->element_count())},
                {"nodes", static_cast<int>(on_->node_count())}},
         shift_(vector({})),
-        jacobian_(vector(on_->factors.jacobian)),
-        mass_(vector(on_->element.mass.values)) {
+        jacobian_(vector(
+            {on_->factors.jacobian.begin(),
+             on_->factors.jacobian.begin() + static_cast<std::ptrdiff_t>(on_->element_count())})),
+        mass_(vector(on_->element.mass.values)),
+        sum_(*on_, solver_.stream(), shift_.dtype()) {
     const std::size_t points = on_->element_count() * on_->node_count();
     State start(system.fields.size(), *on_);
     std::fill_n(start.values.begin() + static_cast<std::ptrdiff_t>(points), points, 1);
@@ -60,8 +66,9 @@ class PoissonOperator {
   }
   [[nodiscard]] arrays::InnerProduct product() {
     return [this](StreamRef, const AnyArray& u, const AnyArray& v, const AnyArray& product) {
-      run("weighted_product",
-          {{"u", u}, {"v", v}, {"jacobian", jacobian_}, {"mass", mass_}, {"product", product}});
+      run("weighted_products",
+          {{"u", u}, {"v", v}, {"jacobian", jacobian_}, {"mass", mass_}, {"terms", sum_.terms()}});
+      sum_.sum_into(product);
     };
   }
   /// Finds the blocks of elements by asking the operator itself.
@@ -71,26 +78,36 @@ class PoissonOperator {
     const auto minus_laplacian = [&](const std::vector<double>& values) {
       const AnyArray image = vector({});
       apply(vector(values), image);
-      return image.to_vector<double>();
+      return values_of(image);
     };
     const AnyArray inverse = vector(detail::inverse_blocks(*on_, reach, minus_laplacian));
     return arrays::LinearOperator(
         shift_.count(), shift_.dtype(),
         [this, inverse](StreamRef, const AnyArray& r, const AnyArray& z) {
-          run("multiply_by_inverse", {{"inverse", inverse}, {"r", r}, {"z", z}});
+          if (has_elements()) {
+            run("multiply_by_inverse", {{"inverse", inverse}, {"r", r}, {"z", z}});
+          } else {
+            z.assign(0);
+          }
         });
   }
 
   /// On the solver's stream, in its precision; zeros if there are no values.
   [[nodiscard]] AnyArray vector(std::vector<double> values) const {
     if (values.empty()) {
-      values.resize(on_->element_count() * on_->node_count());
+      values.resize(std::max<std::size_t>(on_->element_count(), 1) * on_->node_count());
     }
     const AnyArray result = arrays::Array<double>(values, solver_.stream());
     return real_ == cgen::f32 ? result.as_type(arrays::DType::f32) : result;
   }
+  /// Those of the rank's elements.
+  [[nodiscard]] std::vector<double> values_of(const AnyArray& vector) const {
+    return has_elements() ? vector.to_vector<double>() : std::vector<double>();
+  }
 
  private:
+  [[nodiscard]] bool has_elements() const { return on_->element_count() > 0; }
+
   using Arrays = std::vector<std::pair<std::string, AnyArray>>;
 
   // All kernels are made for any number of elements, nodes and fields: one compilation serves all
@@ -135,16 +152,13 @@ class PoissonOperator {
                      "rhs");
     add_nodal_kernel("multiply_by_inverse", element_node_pairs,
                      "z[e, i] = sum(j, inverse[e, i, j]*r[e, j])");
-    // a thread for each element; the last block adds up what the others have
+    // a thread for each element
     loopy::Kernel kernel = loopy::make_kernel(
-        element_node_pairs, "product[0] = sum((e, i, j), jacobian[e]*u[e, i]*mass[i, j]*v[e, j])",
-        options_of("weighted_product", ""));
+        element_node_pairs, "terms[e] = sum((i, j), jacobian[e]*u[e, i]*mass[i, j]*v[e, j])",
+        options_of("weighted_products", ""));
     kernel =
         loopy::split_iname(std::move(kernel), "e", 128, {.outer_tag = "g.0", .inner_tag = "l.0"});
-    loopy::ReduceOverGridOptions reduce;
-    reduce.how = loopy::GridReduction::last_block;
-    kernel = loopy::reduce_over_grid(std::move(kernel), "e_outer", reduce);
-    kernels_.emplace("weighted_product", loopy::Executor(kernel, solver_.options().device));
+    kernels_.emplace("weighted_products", loopy::Executor(kernel, solver_.options().device));
   }
 
   [[nodiscard]] loopy::NamedArgument argument(const std::string& name,
@@ -154,6 +168,9 @@ class PoissonOperator {
   }
 
   void run(const std::string& name, const Arrays& arrays) const {
+    if (!has_elements()) {
+      return;
+    }
     const loopy::Executor& executor = kernels_.at(name);
     const StreamRef stream = solver_.stream();
     std::vector<loopy::NamedArgument> arguments;
@@ -176,13 +193,19 @@ class PoissonOperator {
   // The Laplacian of u with its boundary values, in the first field of the right-hand side.
   void compute_laplacian(const AnyArray& u) const {
     run("put_into_state", {{"u", u}});
+    solver_.state_written();
     solver_.compute_right_hand_side();
     run("put_gradients_into_state", {});
+    solver_.state_written();
     solver_.compute_right_hand_side();
   }
   void apply(const AnyArray& u, const AnyArray& image) const {
     compute_laplacian(u);
-    run("subtract_rhs", {{"shift", shift_}, {"image", image}});
+    if (has_elements()) {
+      run("subtract_rhs", {{"shift", shift_}, {"image", image}});
+    } else {
+      image.assign(0);
+    }
   }
 
   std::shared_ptr<const Discretization> on_;
@@ -192,6 +215,7 @@ class PoissonOperator {
   AnyArray shift_;  // the Laplacian of 0: what boundary values give
   AnyArray jacobian_;
   AnyArray mass_;
+  detail::ElementSum sum_;
   std::map<std::string, loopy::Executor> kernels_;
 };
 
@@ -236,7 +260,7 @@ PoissonSolution solve_on_device(PoissonOperator& minus_laplacian, const State& f
     result.iterations = static_cast<int>(found.iterations);
     result.residual = found.residual;
     result.u = State(1, on);
-    result.u.values = found.x.to_vector<double>();
+    result.u.values = minus_laplacian.values_of(found.x);
     return result;
   } catch (const InvalidInput& error) {
     throw_of_poisson(error);
@@ -251,13 +275,6 @@ PoissonSolution solve_poisson(PoissonOptions equation, std::shared_ptr<const Dis
   if (on == nullptr) {
     throw InvalidInput("dg.solver.no_discretization",
                        "Poisson's equation needs a discretisation: pass the result of discretize");
-  }
-  if (on->part) {
-    throw Unsupported(
-        "dg.solve_poisson.part",
-        fmt::format("Poisson's equation on part {} of {} of a mesh: it is solved on a "
-                    "whole mesh, by one rank",
-                    on->part->part, on->part->parts));
   }
   if (!(options.tolerance > 0)) {
     throw InvalidInput("dg.solve_poisson.bad_tolerance",

@@ -39,6 +39,10 @@ struct PoissonSolution {
 /// Solves -laplace(u) = f by arrays::conjugate_gradients in the inner product of the mass matrix.
 /// The Laplacian is generated from its fluxes; vectors and scalars stay on the device.
 ///
+/// On a rank's part of a mesh (distribute.h) it solves with the other ranks, which make the same
+/// call: f and u are those of the rank's elements. The iterations, and the bits of u, are those of
+/// one rank on devices of one kind.
+///
 /// @param equation  its dimension is taken from the mesh
 /// @param f  one field
 /// @throws InvalidInput  dg.solve_poisson.no_dirichlet: u is known up to a constant only;
@@ -46,7 +50,6 @@ struct PoissonSolution {
 ///                       dg.solve_poisson.not_finite: f, boundary values or the diffusion are not;
 ///                       dg.solve_poisson.bad_tolerance: not above 0; dg.check_state.shape;
 ///                       dg.solver.no_discretization; what check_system throws
-/// @throws Unsupported   dg.solve_poisson.part: a rank's part of a mesh
 /// @cost  two right-hand sides per iteration, and one wait in 20 iterations; block_jacobi at the
 ///        beginning four to six times as many right-hand sides as an element has nodes, for local
 ///        DG about twenty times as many

@@ -485,6 +485,9 @@ runtime::BufferRef<std::byte> Solver::device_state() const {
 runtime::BufferRef<std::byte> Solver::device_right_hand_side() const {
   return impl_->runner->residual_memory();
 }
+void Solver::state_written() const {
+  impl_->runner->state_written();
+}
 runtime::StreamRef Solver::stream() const {
   return impl_->runner->stream();
 }

@@ -119,6 +119,9 @@ class Solver {
   /// the options. The next step may move the state.
   [[nodiscard]] runtime::BufferRef<std::byte> device_state() const;
   [[nodiscard]] runtime::BufferRef<std::byte> device_right_hand_side() const;
+  /// To be called after work on stream() that writes device_state(): ranks with elements next to
+  /// the written ones get the values. All ranks call it; on a whole mesh it does nothing.
+  void state_written() const;
   /// The stream that all kernels of this solver run on.
   [[nodiscard]] runtime::StreamRef stream() const;
   /// One time step. Waits for earlier ones where a few are queued, but not for this one.

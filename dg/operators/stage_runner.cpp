@@ -442,6 +442,9 @@ const cgen::Type& StageRunner::real() const {
 void StageRunner::write_state(const std::vector<std::byte>& bytes) {
   impl_->stream.synchronize();
   impl_->memory.at("state").write(bytes);
+  state_written();
+}
+void StageRunner::state_written() {
   if (impl_->halo) {
     impl_->halo->start(impl_->stream, impl_->memory.at("state").ref());
   }

@@ -79,6 +79,8 @@ class StageRunner {
   [[nodiscard]] const cgen::Type& real() const;
 
   void write_state(const std::vector<std::byte>& bytes);
+  /// Work of the stream so far has written state_memory().
+  void state_written();
   /// Numbers between 0.9 and 1.1 that differ from node to node.
   void write_test_state();
   void clear_state();

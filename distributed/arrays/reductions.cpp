@@ -180,11 +180,15 @@ AnyArray extreme(const DistributedArray& x, Operation operation) {
 
 }  // namespace
 
-arrays::AnyArray sum(const DistributedArray& x) {
+void sum_into(const DistributedArray& x, const arrays::AnyArray& result) {
   check_sum(x.dtype());
   const runtime::StreamRef stream = stream_of(x.local());
-  AnyArray result(x.dtype(), Extents{}, stream);
   sum_over_ranks(x.group(), x.blocks(), stream, of_places(stream, x.local()), nullptr, result);
+}
+
+arrays::AnyArray sum(const DistributedArray& x) {
+  AnyArray result(x.dtype(), Extents{}, stream_of(x.local()));
+  sum_into(x, result);
   return result;
 }
 

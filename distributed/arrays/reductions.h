@@ -15,6 +15,8 @@ namespace rtcg::distributed {
 /// @throws InvalidInput  distributed.arrays.dtype
 /// @cost   two launches and one exchange of up to 32 KB; arrays of several axes one launch more
 [[nodiscard]] arrays::AnyArray sum(const DistributedArray& x);
+/// The same into an array without axes, of the type of `x`.
+void sum_into(const DistributedArray& x, const arrays::AnyArray& result);
 /// The sum of the products of their elements.
 ///
 /// @throws InvalidInput  as above; distributed.arrays.shape: arrays of different shapes or types

@@ -558,7 +558,17 @@ expect(1 "tools.dg.bad_ranks" dg wave box:3 --ranks 2 --mpi)
 expect(1 "tools.dg.bad_ranks" dg wave box:3 --devices host,host -d host)
 expect(1 "--waiting has no effect without --devices" dg wave box:3 --waiting hosts)
 expect(1 "--rank-timeout has no effect without --devices" dg wave box:3 --rank-timeout 5)
-expect(1 "'poisson' does not use --ranks" dg poisson box:3 --ranks 2)
+execute_process(COMMAND ${RTCG} dg poisson box:3 -N 2 -d host --json
+  WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE one_rank)
+if(NOT one_rank MATCHES "(\"iterations\": [0-9]+,[^,]*\"residual\": [0-9.e-]+)")
+  message(FATAL_ERROR "rtcg dg poisson --json printed:\n${one_rank}")
+endif()
+set(iterations "${CMAKE_MATCH_1}")
+string(REGEX MATCH "\"error\": [0-9.e-]+" error "${one_rank}")
+expect(0 "\"ranks\": 3.*${iterations}.*${error}" dg poisson box:3 -N 2 -d host --json --ranks 3)
+expect(0 "\"ranks\": 2.*${iterations}.*${error}" dg poisson box:3 -N 2 --json --devices host,host)
+expect(0 "on 2 ranks .threads.: .*wrote poisson.png" dg poisson box:3 -N 2 -d host --ranks 2
+  --contrast 100 --preconditioner block-jacobi -p poisson.png)
 expect(1 "runtime.device.not_found|runtime.device.bad_name" dg wave box:3 --devices host,cuda:77)
 
 expect(0 "the energy grew by a factor of [0-9.e+]+, so the run is unstable" dg wave box:4 -d host

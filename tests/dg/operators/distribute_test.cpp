@@ -10,7 +10,6 @@
 #include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/halo.h"
 #include "rtcg/dg/operators/rank_exchange.h"
-#include "rtcg/dg/operators/solve_poisson.h"
 #include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/operators/stage_runner.h"
 #include "rtcg/distributed/group/run_ranks.h"
@@ -499,9 +498,6 @@ TEST(Distribute, RefusesWhatDoesNotFitARank) {
   EXPECT_ERROR("dg.check_state.shape", gathered_state(*on, short_one));
   EXPECT_ERROR("dg.reference_right_hand_side.part",
                reference_right_hand_side(each.system, *on, each.data, State(6, *on)));
-  PoissonOptions poisson;
-  poisson.dirichlet["-x"] = 0;
-  EXPECT_ERROR("dg.solve_poisson.part", solve_poisson(poisson, on, {}, State(1, *on)));
   for (const Device& device : runtime::judged_devices()) {
     if (device != Device::host()) {
       EXPECT_ERROR("dg.solver.other_device",

@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/dg/operators/block_jacobi.h"
+#include "rtcg/dg/operators/distribute.h"
+#include "rtcg/distributed/group/run_ranks.h"
 #include "tests/dg/operators/dg_systems.h"
+#include "tests/distributed/rank_devices.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
 
@@ -431,6 +434,160 @@ TEST(SolvePoisson, NothingInNothingOut) {
                                               {}, State(1, *on), on_host());
   EXPECT_EQ(found.iterations, 0);
   EXPECT_EQ(testing::largest(found.u), 0);
+}
+
+// ---- ranks --------------------------------------------------------------------------------------
+
+struct RanksCase {
+  BoxOptions box;
+  int order = 2;
+  PoissonMethod method = PoissonMethod::interior_penalty;
+  PoissonPreconditioner preconditioner = PoissonPreconditioner::none;
+  Precision precision = Precision::double_;
+  Strategy strategy = Strategy::automatic;
+  bool has_patches = false;
+};
+
+// Values on the boundary that are not 0, elements of several sizes.
+void expect_bits_of_one_rank(const RanksCase& each, const distributed::testing::DeviceSet& set,
+                             int ranks, const DistributeOptions& parts = {}) {
+  SCOPED_TRACE(set.name + " on " + std::to_string(ranks));
+  const Mesh mesh = make_box_mesh(each.box);
+  const int dimension = each.box.dimension;
+  PoissonOptions equation = zero_outside(dimension, each.method);
+  equation.dirichlet["-x"] = coordinate(0) + 0.25;
+  SystemData data;
+  if (each.has_patches) {
+    equation.diffusion = {material("k")};
+    for (std::size_t i = 0; i < mesh.element_count(); ++i) {
+      data.materials["k"].push_back(i % 3 == 0 ? 10 : 1);
+    }
+  }
+  PoissonSolverOptions options;
+  options.preconditioner = each.preconditioner;
+  options.solver.precision = each.precision;
+  options.solver.strategy = each.strategy;
+  options.tolerance = each.precision == Precision::single ? 1e-3 : 1e-8;
+  const auto solve = [&](const std::shared_ptr<const Discretization>& on,
+                         const runtime::Device& device) {
+    const State f = interpolate(*on, 1, [&](const Point& x) {
+      return std::vector<double>{1 + x[0] * x[0] - 3 * x[dimension > 1 ? 1 : 0]};
+    });
+    PoissonSolverOptions own = options;
+    own.solver.device = device;
+    return solve_poisson(equation, on, data_of_rank(data, *on), f, own);
+  };
+  const PoissonSolution expected =
+      solve(std::make_shared<const Discretization>(discretize(mesh, each.order)), set.devices[0]);
+  EXPECT_GT(expected.iterations, 3);
+  const auto work = [&](const distributed::Group& group) {
+    const auto on = distribute(mesh, each.order, group, parts);
+    const PoissonSolution found = solve(on, group.device());
+    EXPECT_EQ(found.iterations, expected.iterations);
+    EXPECT_EQ(found.residual, expected.residual);
+    EXPECT_EQ(found.u.elements, on->element_count());
+    const State whole = gathered_state(*on, found.u);
+    if (group.is_first()) {
+      EXPECT_EQ(whole.values, expected.u.values);
+    }
+  };
+  // on hosts by turns: whether they exchange the traces, or devices wait for them
+  if (set.name == "host" && ranks % 2 == 1) {
+    distributed::run_ranks(distributed::testing::host_devices_apart(ranks), work,
+                           {.waiting = distributed::Waiting::devices});
+  } else {
+    distributed::testing::run_both_ways(set.of_ranks(ranks), work);
+  }
+}
+
+distributed::testing::DeviceSet host_set() {
+  return {"host", {runtime::Device::host()}};
+}
+
+TEST(SolvePoissonOverRanks, HasTheBitsOfOneRankForOneToThirteenRanks) {
+  const RanksCase each{.box = testing::box(2, 4, 0.2)};
+  for (int ranks = 1; ranks <= 13; ++ranks) {
+    expect_bits_of_one_rank(each, host_set(), ranks);
+  }
+}
+
+TEST(SolvePoissonOverRanks, HasTheBitsOfOneRankForEveryMethod) {
+  int ranks = 2;
+  for (const PoissonMethod method : {PoissonMethod::interior_penalty, PoissonMethod::local_dg}) {
+    for (const PoissonPreconditioner preconditioner :
+         {PoissonPreconditioner::none, PoissonPreconditioner::block_jacobi}) {
+      for (const Strategy strategy : {Strategy::fused, Strategy::split}) {
+        expect_bits_of_one_rank({.box = testing::box(2, 3, 0.2),
+                                 .method = method,
+                                 .preconditioner = preconditioner,
+                                 .strategy = strategy,
+                                 .has_patches = true},
+                                host_set(), ranks);
+        ranks = ranks == 5 ? 2 : ranks + 1;
+      }
+    }
+  }
+}
+
+TEST(SolvePoissonOverRanks, HasTheBitsOfOneRankInOneAndThreeDimensions) {
+  expect_bits_of_one_rank({.box = testing::box(1, 9), .order = 3}, host_set(), 4);
+  expect_bits_of_one_rank({.box = testing::box(3, 2, 0.2), .order = 2}, host_set(), 3);
+  expect_bits_of_one_rank({.box = testing::box(3, 2), .order = 1, .precision = Precision::single},
+                          host_set(), 2);
+}
+
+// Elements of ranks in turns; one element; ranks without elements, also the first; more elements
+// than grains.
+TEST(SolvePoissonOverRanks, HasTheBitsOfOneRankForUnevenParts) {
+  const RanksCase each{.box = testing::box(2, 3),
+                       .preconditioner = PoissonPreconditioner::block_jacobi};
+  const std::size_t elements = testing::box_elements(each.box);
+  std::vector<int> in_turns(elements);
+  std::vector<int> uneven(elements, 2);
+  for (std::size_t i = 0; i < elements; ++i) {
+    in_turns[i] = static_cast<int>(i % 4);
+  }
+  uneven[elements / 2] = 1;
+  expect_bits_of_one_rank(each, host_set(), 4, {.rank_of = in_turns});
+  expect_bits_of_one_rank(each, host_set(), 4, {.rank_of = uneven});
+  expect_bits_of_one_rank({.box = testing::box(1, 4)}, host_set(), 7);
+  expect_bits_of_one_rank(
+      {.box = testing::box(1, 5000), .order = 1, .precision = Precision::single}, host_set(), 3);
+}
+
+TEST(SolvePoissonOverRanks, HasTheBitsOfOneRankOnEveryDevice) {
+  distributed::testing::expect_required_gpus();
+  for (const distributed::testing::DeviceSet& set : distributed::testing::device_sets()) {
+    if (set.name == "host" || set.name == "all kinds") {  // those round differently
+      continue;
+    }
+    for (const int ranks : {2, 3}) {
+      expect_bits_of_one_rank(
+          {.box = testing::box(2, 3, 0.2), .preconditioner = PoissonPreconditioner::block_jacobi},
+          set, ranks);
+      expect_bits_of_one_rank({.box = testing::box(3, 2)}, set, ranks);
+    }
+  }
+}
+
+// Of all ranks, with the element's place in the whole mesh.
+TEST(SolvePoissonOverRanks, NamesWhatIsNotDefinite) {
+  const Mesh mesh = make_box_mesh(testing::box(2, 2));
+  PoissonOptions equation = zero_outside(2, PoissonMethod::interior_penalty);
+  equation.diffusion = {material("k")};
+  SystemData data;
+  data.materials["k"] = std::vector<double>(mesh.element_count(), 1);
+  data.materials["k"].back() = -1;
+  EXPECT_ERROR(
+      "dg.solve_poisson.not_definite",
+      distributed::run_ranks(
+          distributed::testing::host_devices_apart(2), [&](const distributed::Group& group) {
+            const auto on = distribute(mesh, 1, group);
+            PoissonSolverOptions options = with_block_jacobi();
+            options.solver.device = group.device();
+            static_cast<void>(
+                solve_poisson(equation, on, data_of_rank(data, *on), State(1, *on), options));
+          }));
 }
 
 }  // namespace
