@@ -5,8 +5,10 @@
 #include <exception>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rtcg/runtime.h"
 #include "tools/draw/png.h"
@@ -17,10 +19,27 @@ namespace application {
 
 struct Options {
   rtcg::runtime::Device device;
-  bool is_small = false;  ///< sizes and outputs of a test: no times
-  double seconds = 20;    ///< of each search
-  std::string picture{};  ///< file; empty: none
-  std::string vtu{};      ///< the same, of those that have fields
+  bool is_small = false;                         ///< sizes and outputs of a test: no times
+  double seconds = 20;                           ///< of each search
+  std::string picture{};                         ///< file; empty: none
+  std::string vtu{};                             ///< the same, of those that have fields
+  std::vector<rtcg::runtime::Device> devices{};  ///< of ranks; empty: not said
+
+  /// The devices of ranks: those that were given, otherwise all of the kind of `device`, `most` at
+  /// most. If there is one only, it has several ranks.
+  [[nodiscard]] std::vector<rtcg::runtime::Device> devices_of_ranks(std::size_t most,
+                                                                    std::size_t of_one) const {
+    if (!devices.empty()) {
+      return devices;
+    }
+    std::vector<rtcg::runtime::Device> result;
+    for (const rtcg::runtime::Device& each : rtcg::runtime::all_devices()) {
+      if (each.info().id.kind == device.info().id.kind && result.size() < most) {
+        result.push_back(each);
+      }
+    }
+    return result.size() > 1 ? result : std::vector<rtcg::runtime::Device>(of_one, device);
+  }
 
   void write(const rtcg::tools::Picture& drawn) const {
     if (!picture.empty()) {
@@ -41,6 +60,7 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
   double seconds = 20;
   std::string picture;
   std::string vtu;
+  std::string devices;
   for (int i = 1; i < count; ++i) {
     const std::string_view option = arguments[i];
     const std::string_view value = i + 1 < count ? arguments[i + 1] : "";
@@ -53,6 +73,8 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
       is_small = true;
     } else if (option == "--device" && !value.empty()) {
       device = arguments[++i];
+    } else if (option == "--devices" && !value.empty()) {
+      devices = arguments[++i];
     } else if (option == "--picture" && !value.empty()) {
       picture = arguments[++i];
     } else if (option == "--vtu" && !value.empty()) {
@@ -64,6 +86,8 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
       std::fprintf(is_asked ? stdout : stderr,
                    "usage: %s [options]\n"
                    "  --device D     host, opencl:INDEX, cuda:INDEX; default: the best one\n"
+                   "  --devices D,D  of ranks (patch_entropy, radar, scattering); default: all of\n"
+                   "                 the kind of the device\n"
                    "  --small        small sizes, and no times in the output\n"
                    "  --seconds S    time for each search; default: 20\n"
                    "  --picture FILE draws the results, as PNG\n"
@@ -73,9 +97,15 @@ inline int run(int count, char** arguments, const std::function<bool(const Optio
     }
   }
   try {
-    return body({device == "best" ? rtcg::runtime::Device::best()
-                                  : rtcg::runtime::Device::find(device),
-                 is_small, seconds, picture, vtu})
+    std::vector<rtcg::runtime::Device> of_ranks;
+    std::istringstream names(devices);
+    for (std::string name; std::getline(names, name, ',');) {
+      of_ranks.push_back(rtcg::runtime::Device::find(name));
+    }
+    return body({device != "best"   ? rtcg::runtime::Device::find(device)
+                 : of_ranks.empty() ? rtcg::runtime::Device::best()
+                                    : of_ranks[0],
+                 is_small, seconds, picture, vtu, of_ranks})
                ? 0
                : 1;
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 // The entropy of image patches, estimated by the distance of each patch to its nearest neighbour.
 // The image is a random field whose patches have a normal distribution, so their entropy is known.
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -8,11 +9,13 @@
 #include <fmt/format.h>
 
 #include "examples/applications/application.h"
+#include "rtcg/distributed.h"
 #include "rtcg/loopy.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "rtcg/runtime/observe/timer.h"
 #include "tools/draw/picture.h"
 
+namespace di = rtcg::distributed;
 namespace rt = rtcg::runtime;
 using namespace rtcg::loopy;
 
@@ -68,12 +71,51 @@ static double estimate(const std::vector<float>& squares) {
   return digamma(count) - digamma(1) + log_ball + dimensions * logarithms / count;
 }
 
-static Kernel distances(int count) {
+// Of `own` patches from `first` on to all.
+static Kernel distances(int count, int first, int own) {
   return make_kernel(
-      fmt::format("{{[i, j, k]: 0 <= i, j < {} and 0 <= k < {}}}", count, dimensions),
-      "nearest[i] = reduce(min, j, sum(k, (p[k, i] - p[k, j])*(p[k, i] - p[k, j])) if j != i else "
-      "1e30)",
-      {.name = "nearest_patches", .default_type = rtcg::cgen::f32});
+      fmt::format("{{[i, j, k]: 0 <= i < {} and 0 <= j < {} and 0 <= k < {}}}", own, count,
+                  dimensions),
+      fmt::format("nearest[i] = reduce(min, j, sum(k, (p[k, {0} + i] - p[k, j])*(p[k, {0} + i] - "
+                  "p[k, j])) if j != {0} + i else 1e30)",
+                  first),
+      {.name = "nearest_patches",
+       .arguments = fmt::format("p: f32[{}, {}]; ...", dimensions, count),
+       .default_type = rtcg::cgen::f32});
+}
+
+struct Nearest {
+  std::vector<float> squares;  // of distances, on the first rank
+  double ms = 0;               // of the slowest rank
+};
+
+// Each rank has all patches and finds the nearest ones of a block of them.
+static Nearest find_nearest(const std::vector<float>& p, int count,
+                            const std::vector<rt::Device>& devices) {
+  Nearest result;
+  di::run_ranks(devices, [&](const di::Group& group) {
+    const int first = count * group.rank() / group.size();
+    const int own = count * (group.rank() + 1) / group.size() - first;
+    const rt::Stream stream(group.device());
+    const rt::Buffer<float> there(group.device(), p);
+    const rt::Buffer<float> nearest(group.device(), std::vector<float>(own));
+    const Executor executor(apply(distances(count, first, own), parse_slicing("i: g.0 l.0*64")),
+                            group.device());
+    const auto launch = executor.bind({arg("p", there), arg("nearest", nearest)});
+    const double ms = rt::time_ms(
+        stream, [&] { launch(stream); }, 1);
+    const double slowest = group.all_reduce(ms, di::Operation::max);
+    const std::vector<std::vector<std::byte>> parts =
+        group.gather(di::bytes_of(nearest.to_vector(stream)));
+    if (group.is_first()) {
+      result.ms = slowest;
+      for (const std::vector<std::byte>& part : parts) {
+        const std::vector<float> squares = di::values_of<float>(part);
+        result.squares.insert(result.squares.end(), squares.begin(), squares.end());
+      }
+    }
+  });
+  return result;
 }
 
 // Patches that are far from each other, one after the other in memory for each of their pixels.
@@ -116,8 +158,11 @@ static bool is_right(const std::vector<float>& p, const std::vector<float>& near
 int main(int count, char** arguments) {
   return application::run(count, arguments, [](const application::Options& options) {
     std::mt19937_64 random(3);
-    const rt::Stream stream(options.device);
+    // five ranks share a device, so that blocks are of several lengths
+    const std::vector<rt::Device> devices =
+        options.devices_of_ranks(std::numeric_limits<std::size_t>::max(), 5);
     bool is_fine = true;
+    bool is_same = true;
     rtcg::tools::PlotCurve estimates{"by nearest neighbours"};
     rtcg::tools::PlotCurve exact{"exact"};
     std::vector<int> counts = {256, 1024};
@@ -126,15 +171,11 @@ int main(int count, char** arguments) {
     }
     for (const int patch_count : counts) {
       const std::vector<float> p = patches(patch_count, random);
-      const rt::Buffer<float> there(options.device, p);
-      const rt::Buffer<float> nearest(options.device, std::vector<float>(patch_count));
-      const Kernel kernel = distances(patch_count);
-      const Executor naive(apply(kernel, parse_slicing("i: g.0 l.0*64")), options.device);
-      const std::vector<NamedArgument> bound = {arg("p", there), arg("nearest", nearest)};
-      naive.bind(bound)(stream);
-      const std::vector<float> found = nearest.to_vector(stream);
-      is_fine = is_right(p, found) && is_fine;
-      const double entropy = estimate(found);
+      const Nearest one = find_nearest(p, patch_count, {options.device});
+      const Nearest several = find_nearest(p, patch_count, devices);
+      is_fine = is_right(p, one.squares) && is_fine;
+      is_same = is_same && one.squares == several.squares;
+      const double entropy = estimate(one.squares);
       fmt::print("{:6} patches: entropy {:.2f} nats, exactly {:.2f}\n", patch_count, entropy,
                  exact_entropy());
       is_fine = is_fine && std::abs(entropy - exact_entropy()) < 30 / std::sqrt(patch_count) + 0.3;
@@ -147,17 +188,16 @@ int main(int count, char** arguments) {
       }
       TuneOptions how;
       how.budget_seconds = options.seconds;
-      const TuneResult tuned = tune(kernel, options.device, how);
-      const auto launch = naive.bind(bound);
-      fmt::print("a thread for each patch: {:.2f} ms; tuned: {:.2f} ms, {}\n",
-                 rt::time_ms(
-                     stream, [&] { launch(stream); }, 1),
-                 tuned.best().microseconds * 1e-3, tuned.best().words);
+      const TuneResult tuned = tune(distances(patch_count, 0, patch_count), options.device, how);
+      fmt::print(
+          "a thread for each patch: {:.2f} ms, on {} ranks {:.2f} ms; tuned: {:.2f} ms, {}\n",
+          one.ms, devices.size(), several.ms, tuned.best().microseconds * 1e-3, tuned.best().words);
     }
+    fmt::print("several ranks find {} distances\n", is_same ? "the same" : "other");
     options.write(rtcg::tools::draw_plot({estimates, exact}, {.title = "Entropy of 3 x 3 patches",
                                                               .x_name = "patches",
                                                               .y_name = "nats",
                                                               .is_logarithmic = false}));
-    return is_fine;
+    return is_fine && is_same;
   });
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <vector>
@@ -341,22 +342,12 @@ static rtcg::tools::Picture drawn(const Scene& scene, const Image& image) {
   return canvas.picture();
 }
 
-// All devices of this kind; the host is two ranks.
-static std::vector<rt::Device> all_like(const rt::Device& device) {
-  std::vector<rt::Device> result;
-  for (const rt::Device& each : rt::all_devices()) {
-    if (each.info().id.kind == device.info().id.kind) {
-      result.push_back(each);
-    }
-  }
-  return result.size() > 1 ? result : std::vector<rt::Device>{device, device};
-}
-
 int main(int count, char** arguments) {
   return application::run(count, arguments, [](const application::Options& options) {
     const Scene scene = make_scene(options.is_small);
     const Image one = make_image(scene, {options.device});
-    const std::vector<rt::Device> devices = all_like(options.device);
+    const std::vector<rt::Device> devices =
+        options.devices_of_ranks(std::numeric_limits<std::size_t>::max(), 2);
     const Image several = make_image(scene, devices);
     const bool is_same = one.values == several.values;
     const bool is_right = is_as_expected(scene, one);

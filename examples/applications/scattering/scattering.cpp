@@ -321,17 +321,6 @@ static Run run_on(const std::shared_ptr<const dg::Discretization>& on, const rt:
   return run;
 }
 
-// The devices of this kind, four at most; the host is three ranks.
-static std::vector<rt::Device> ranks_like(const rt::Device& device) {
-  std::vector<rt::Device> result;
-  for (const rt::Device& each : rt::all_devices()) {
-    if (each.info().id.kind == device.info().id.kind && result.size() < 4) {
-      result.push_back(each);
-    }
-  }
-  return result.size() > 1 ? result : std::vector<rt::Device>(3, device);
-}
-
 static Run run_on_ranks(const dg::Mesh& mesh, const std::vector<rt::Device>& devices,
                         const Sizes& sizes) {
   Run result;
@@ -512,7 +501,7 @@ int main(int count, char** arguments) {
     const dg::Mesh mesh = mesh_of(sizes);
     const auto on = std::make_shared<const dg::Discretization>(dg::discretize(mesh, sizes.order));
     const Run one = run_on(on, options.device, sizes, true);
-    const std::vector<rt::Device> devices = ranks_like(options.device);
+    const std::vector<rt::Device> devices = options.devices_of_ranks(4, 3);
     const Run several = run_on_ranks(mesh, devices, sizes);
     const double error = error_of(sizes, one);
     const bool is_right = error < (options.is_small ? 0.2 : 0.05);
