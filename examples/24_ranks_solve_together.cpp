@@ -1,13 +1,16 @@
-// Lesson 24: arrays, a stencil and a sparse matrix over several ranks. Here the ranks are threads
-// that share one device; with `devices_of("cuda:0,cuda:1")` each has a GPU, and `run_mpi` in place
-// of `run_ranks` makes them processes. The results have the same bits in all cases.
+// Lesson 24: a stencil, a product of matrices and a sparse matrix over several ranks. Here the
+// ranks are threads that share one device; with `devices_of("cuda:0,cuda:1")` each has a GPU, and
+// `run_mpi` in place of `run_ranks` makes them processes. The results have the same bits in all
+// cases.
 #include <cmath>
 
 #include "examples/lesson.h"
 #include "rtcg/arrays.h"
 #include "rtcg/distributed.h"
 #include "rtcg/distributed/arrays/distributed_matrix.h"
+#include "rtcg/distributed/arrays/matmul.h"
 #include "rtcg/distributed/arrays/reductions.h"
+#include "rtcg/distributed/arrays/transposed.h"
 
 namespace rt = rtcg::runtime;
 namespace ar = rtcg::arrays;
@@ -40,7 +43,7 @@ di::DistributedMatrix poisson(const di::Group& group) {
 
 // Steps of u_t = u_xx + u_yy by a stencil: its rows are distributed, and a row of each neighbour
 // is in the halo.
-double heat(const di::Group& group) {
+di::DistributedArray heat(const di::Group& group) {
   const di::DistributedArray u(group, ar::DType::f64, {side, side}, {.halo = 1});
   const ar::AnyArray along = ar::arange<std::int64_t>(side);
   u.assign(ar::sin(0.2 * u.places().reshape(-1, 1)) * ar::cos(0.1 * along));
@@ -53,11 +56,12 @@ double heat(const di::Group& group) {
                 u.local()(ar::whole, ar::Slice{2, {}}));
     u.local()(ar::whole, inner).assign(u.local()(ar::whole, inner) + 0.2 * flow(ar::whole, inner));
   }
-  return di::dot(u, u).item<double>();
+  return u;
 }
 
 struct Results {
   double heat = 0;
+  std::vector<double> products{};
   std::int64_t iterations = 0;
   double residual = 0;
   std::vector<double> x{};
@@ -70,7 +74,11 @@ Results solve(rt::Device device, int ranks) {
                 [&](const di::Group& group) {
                   const rt::Stream stream(group.device());
                   const ar::StreamScope scope(stream);
-                  const double energy = heat(group);
+                  const di::DistributedArray u = heat(group);
+                  const double energy = di::dot(u, u).item<double>();
+                  // of each row with each: the rows of the right factor come from all ranks
+                  const di::DistributedArray products = di::matmul(u, di::transposed(u));
+                  const ar::AnyArray all_products = products.gathered();
 
                   const di::DistributedMatrix a = poisson(group);
                   const di::DistributedArray b(group, a.dtype(), {a.blocks().length()});
@@ -80,7 +88,8 @@ Results solve(rt::Device device, int ranks) {
                   x.assign(found.x);
                   const ar::AnyArray whole = x.gathered();
                   if (group.is_first()) {
-                    results = {energy, found.iterations, found.residual, whole.to_vector<double>()};
+                    results = {energy, all_products.to_vector<double>(), found.iterations,
+                               found.residual, whole.to_vector<double>()};
                   }
                 });
   return results;
@@ -90,6 +99,7 @@ int main(int count, char** arguments) {
   return lesson::run(count, arguments, [](rt::Device device) {
     const Results one = solve(device, 1);
     std::printf("heat: the sum of squares is %.6f\n", one.heat);
+    std::printf("products of rows: %.6f of the first two\n", one.products[1]);
     std::printf("poisson: u is %.4f in the middle\n", one.x[side / 2 * side + side / 2]);
     bool is_fine = one.residual < 2e-8;
     for (const int ranks : {2, 3, 5}) {

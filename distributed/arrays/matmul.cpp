@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/create/create.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/arrays/array_messages.h"
 #include "rtcg/runtime/device/event.h"
@@ -25,7 +26,7 @@ using runtime::StreamRef;
 // adding the sums of panels takes little of the time.
 constexpr std::int64_t most_panels = 8;
 constexpr std::int64_t least_rows_of_panel = 512;
-constexpr std::int64_t rows_of_tile = 64;
+constexpr std::int64_t unit_of_panel = 64;  // as tiles of kernels have
 
 void check_factors(const DistributedArray& a, const DistributedArray& b) {
   const std::size_t axes = b.shape().size();
@@ -49,8 +50,8 @@ struct Panels {
   explicit Panels(std::int64_t depth_)
       : depth(depth_),
         rows((std::max(least_rows_of_panel, (depth + most_panels - 1) / most_panels) +
-              rows_of_tile - 1) /
-             rows_of_tile * rows_of_tile) {}
+              unit_of_panel - 1) /
+             unit_of_panel * unit_of_panel) {}
 
   [[nodiscard]] std::int64_t count() const { return (depth + rows - 1) / rows; }
   [[nodiscard]] Slice of(std::int64_t panel) const {
@@ -184,6 +185,33 @@ arrays::MatmulOptions options_of_all(const Group& group, DType dtype,
   return options;
 }
 
+// Rows that a kernel computes alike, without conditions: compilers contract products and sums to
+// fma otherwise in the others.
+std::int64_t rows_of_tile(const arrays::MatmulOptions& options) {
+  std::int64_t rows = 1;
+  if (options.slicing) {
+    for (const loopy::InameSlicing& each : options.slicing->inames) {
+      for (const loopy::SlicingFactor& factor : each.factors) {
+        rows *= each.iname == "i" ? std::max<std::int64_t>(factor.length, 1) : 1;
+      }
+    }
+  }
+  return rows;
+}
+
+/// Columns of a rank's rows, with rows of zeros after them up to whole tiles.
+AnyArray whole_tiles(const AnyArray& a, const Slice& columns, std::int64_t tile) {
+  const AnyArray part = a(arrays::whole, columns);
+  const std::int64_t rows = part.shape()[0];
+  if (rows % tile == 0) {
+    return part;
+  }
+  AnyArray result =
+      arrays::zeros(a.dtype(), Extents{(rows + tile - 1) / tile * tile, part.shape()[1]});
+  result(Slice{0, rows}).assign(part);
+  return result;
+}
+
 }  // namespace
 
 DistributedArray matmul(const DistributedArray& a, const DistributedArray& b,
@@ -208,6 +236,7 @@ DistributedArray matmul(const DistributedArray& a, const DistributedArray& b,
   const std::int64_t own_rows = a.blocks().count(group.rank());
   const arrays::MatmulOptions of_all = options_of_all(
       group, a.dtype(), {rows, columns, std::min(panels.rows, panels.depth)}, options);
+  const std::int64_t tile = rows_of_tile(of_all);
   const AnyArray sums = result.local().reshape({own_rows, columns});
   Travel travel(b, a.blocks(), panels, stream);
   travel.begin(0);
@@ -216,8 +245,8 @@ DistributedArray matmul(const DistributedArray& a, const DistributedArray& b,
       travel.begin(panel + 1);
     }
     if (own_rows > 0) {
-      const AnyArray product =
-          arrays::matmul(a.local()(arrays::whole, panels.of(panel)), travel.rows(panel), of_all);
+      const AnyArray product = arrays::matmul(whole_tiles(a.local(), panels.of(panel), tile),
+                                              travel.rows(panel), of_all)(Slice{0, own_rows});
       panel == 0 ? sums.assign(product) : sums.assign(arrays::Expression(sums) + product);
     }
   }

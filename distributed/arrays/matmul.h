@@ -20,7 +20,8 @@ namespace rtcg::distributed {
 /// @throws InvalidInput  distributed.arrays.shape, distributed.arrays.dtype; as arrays::matmul
 /// @throws Unsupported   as arrays::matmul
 /// @cost   each rank receives the rows of `b` that it has not, and keeps two panels of them; for
-///         each panel a launch of the product, and one that adds it
+///         each panel a copy of the columns of `a`, a launch of the product, and one that adds it.
+///         The rows of `a` that a rank has are padded to whole tiles of the kernel
 [[nodiscard]] DistributedArray matmul(const DistributedArray& a, const DistributedArray& b,
                                       const arrays::MatmulOptions& options = {});
 
