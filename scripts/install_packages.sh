@@ -14,7 +14,7 @@ build_packages=(
   opencl-c-headers ocl-icd-libopencl1
 )
 test_packages=(pocl-opencl-icd libgtest-dev libgmock-dev libbenchmark-dev libisl-dev libkainjow-mustache-dev oclgrind python3 dpkg-dev file
-  openmpi-bin mpich tcc)
+  openmpi-bin mpich tcc libvulkan-dev)
 check_packages=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev)
 
 usage() {

@@ -13,8 +13,10 @@
 #include "rtcg/runtime/cuda/cuda_compiler.h"
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/device/external.h"
 #include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/graph_loop.h"
+#include "rtcg/runtime/device/graphics.h"
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/interprocess.h"
@@ -46,6 +48,8 @@ class CudaBackend final : public Backend,
                           public InterprocessBackend,
                           public FlagBackend,
                           public ImageBackend,
+                          public GraphicsBackend,
+                          public ExternalBackend,
                           public LaunchAttributesBackend,
                           public ReplayBackend,
                           public PciBackend,
@@ -128,6 +132,34 @@ class CudaBackend final : public Backend,
   void destroy_texture(Access texture) noexcept override;
   [[nodiscard]] Access create_surface(Image image, const ImageShape& shape, int level) override;
   void destroy_surface(Access surface) noexcept override;
+
+  [[nodiscard]] bool draws_opengl() override;
+  [[nodiscard]] Resource register_opengl_buffer(std::uint32_t buffer,
+                                                GraphicsAccess access) override;
+  [[nodiscard]] Resource register_opengl_image(std::uint32_t image, std::uint32_t target,
+                                               GraphicsAccess access) override;
+  void unregister(Resource resource) noexcept override;
+  void map(Stream stream, Resource resource) override;
+  void unmap(Stream stream, Resource resource) noexcept override;
+  [[nodiscard]] GraphicsBackend::Memory mapped_memory(Resource resource) override;
+  [[nodiscard]] Texels mapped_image(Resource resource, int layer, int level,
+                                    TexelKind kind) override;
+
+  [[nodiscard]] ExternalBackend::Memory import_external(
+      int file_descriptor, const ExternalMemoryOptions& options) override;
+  void destroy_external(ExternalBackend::Memory memory) noexcept override;
+  [[nodiscard]] DeviceAddress map_external(ExternalBackend::Memory memory,
+                                           std::size_t size_bytes) override;
+  void unmap_external(DeviceAddress address) noexcept override;
+  [[nodiscard]] Mipmap external_image(ExternalBackend::Memory memory, std::size_t offset_bytes,
+                                      const ImageShape& shape, bool is_drawn_to) override;
+  [[nodiscard]] Image texels_of(Mipmap mipmap, const ImageShape& shape) override;
+  void destroy_external_image(Mipmap mipmap) noexcept override;
+  [[nodiscard]] Semaphore import_semaphore(int file_descriptor,
+                                           ExternalSemaphoreKind kind) override;
+  void destroy_semaphore(Semaphore semaphore) noexcept override;
+  void signal(Stream stream, Semaphore semaphore, std::uint64_t value) override;
+  void wait(Stream stream, Semaphore semaphore, std::uint64_t value) override;
 
   [[nodiscard]] Compiler& compiler() override { return compiler_; }
   [[nodiscard]] OutputKind output_kind() const override { return OutputKind::cubin; }

@@ -4,28 +4,13 @@
 #include <iterator>
 
 #include "rtcg/runtime/cuda/cuda_backend.h"
+#include "rtcg/runtime/cuda/image_format.h"
 
 namespace rtcg::runtime::cuda {
 namespace {
 
 CUarray array_of(ImageBackend::Image image) {
   return static_cast<CUarray>(image);
-}
-
-CUarray_format format_of(TexelKind kind) {
-  switch (kind) {
-    case TexelKind::f32:
-      return CU_AD_FORMAT_FLOAT;
-    case TexelKind::f16:
-      return CU_AD_FORMAT_HALF;
-    case TexelKind::u8:
-    case TexelKind::unorm8:
-      return CU_AD_FORMAT_UNSIGNED_INT8;
-    case TexelKind::i32:
-    case TexelKind::f64:
-      break;
-  }
-  return CU_AD_FORMAT_SIGNED_INT32;
 }
 
 CUaddress_mode mode_of(AddressMode mode) {
@@ -66,13 +51,23 @@ CUarray level_of(const DriverApi& driver, ImageBackend::Image image, const Image
 
 }  // namespace
 
-std::string CudaBackend::why_no_image(const ImageShape& /*shape*/) {
-  return {};
+CUarray_format format_of(TexelKind kind) {
+  switch (kind) {
+    case TexelKind::f32:
+      return CU_AD_FORMAT_FLOAT;
+    case TexelKind::f16:
+      return CU_AD_FORMAT_HALF;
+    case TexelKind::u8:
+    case TexelKind::unorm8:
+      return CU_AD_FORMAT_UNSIGNED_INT8;
+    case TexelKind::i32:
+    case TexelKind::f64:
+      break;
+  }
+  return CU_AD_FORMAT_SIGNED_INT32;
 }
 
-ImageBackend::Image CudaBackend::create_image(const ImageShape& shape) {
-  const detail::DeviceCall waits;
-  const CurrentContext current(*this);
+CUDA_ARRAY3D_DESCRIPTOR descriptor_of(const ImageShape& shape) {
   CUDA_ARRAY3D_DESCRIPTOR about = {};
   about.Width = shape.extent.width;
   about.Height = shape.extent.height;
@@ -81,6 +76,17 @@ ImageBackend::Image CudaBackend::create_image(const ImageShape& shape) {
   about.NumChannels =
       static_cast<unsigned int>(shape.kind == TexelKind::f64 ? 2 * shape.channels : shape.channels);
   about.Flags = CUDA_ARRAY3D_SURFACE_LDST | (shape.layers == 0 ? 0U : CUDA_ARRAY3D_LAYERED);
+  return about;
+}
+
+std::string CudaBackend::why_no_image(const ImageShape& /*shape*/) {
+  return {};
+}
+
+ImageBackend::Image CudaBackend::create_image(const ImageShape& shape) {
+  const detail::DeviceCall waits;
+  const CurrentContext current(*this);
+  const CUDA_ARRAY3D_DESCRIPTOR about = descriptor_of(shape);
   if (shape.levels > 1) {
     CUmipmappedArray mipmap = nullptr;
     driver_.cuMipmappedArrayCreate.must("make an image", &mipmap, &about,

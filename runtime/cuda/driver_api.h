@@ -15,6 +15,17 @@
 
 static_assert(CUDA_VERSION >= 12040, "rtcg needs the headers of CUDA 12.4 or newer, or none");
 
+// cudaGLTypedefs.h has these, but needs the headers of OpenGL.
+using PFN_cuGLGetDevices_v6050 = CUresult(CUDAAPI*)(unsigned int* count, CUdevice* devices,
+                                                    unsigned int room, int which);
+using PFN_cuGraphicsGLRegisterBuffer_v3000 = CUresult(CUDAAPI*)(CUgraphicsResource* resource,
+                                                                unsigned int buffer,
+                                                                unsigned int flags);
+using PFN_cuGraphicsGLRegisterImage_v3000 = CUresult(CUDAAPI*)(CUgraphicsResource* resource,
+                                                               unsigned int image,
+                                                               unsigned int target,
+                                                               unsigned int flags);
+
 namespace rtcg::runtime::cuda {
 
 /// The name of a status, `CUDA_ERROR_OUT_OF_MEMORY`; its number where the driver knows no name.
@@ -168,6 +179,23 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuTexObjectDestroy, 5000)                          \
   X(cuSurfObjectCreate, 5000)                          \
   X(cuSurfObjectDestroy, 5000)                         \
+  X(cuArray3DGetDescriptor, 3020)                      \
+  X(cuGLGetDevices, 6050)                              \
+  X(cuGraphicsGLRegisterBuffer, 3000)                  \
+  X(cuGraphicsGLRegisterImage, 3000)                   \
+  X(cuGraphicsUnregisterResource, 3000)                \
+  X(cuGraphicsMapResources, 3000)                      \
+  X(cuGraphicsUnmapResources, 3000)                    \
+  X(cuGraphicsResourceGetMappedPointer, 3020)          \
+  X(cuGraphicsSubResourceGetMappedArray, 3000)         \
+  X(cuImportExternalMemory, 10000)                     \
+  X(cuExternalMemoryGetMappedBuffer, 10000)            \
+  X(cuExternalMemoryGetMappedMipmappedArray, 10000)    \
+  X(cuDestroyExternalMemory, 10000)                    \
+  X(cuImportExternalSemaphore, 10000)                  \
+  X(cuSignalExternalSemaphoresAsync, 10000)            \
+  X(cuWaitExternalSemaphoresAsync, 10000)              \
+  X(cuDestroyExternalSemaphore, 10000)                 \
   X(cuLibraryLoadData, 12000)                          \
   X(cuLibraryUnload, 12000)                            \
   X(cuLibraryGetKernel, 12000)                         \

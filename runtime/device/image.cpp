@@ -23,7 +23,20 @@ std::string words(const ImageShape& shape) {
                      name(shape.kind), layers, levels);
 }
 
-void check_shape(const ImageShape& shape) {
+ImageBackend& images_of(Device device, const ImageShape& shape) {
+  auto* const found = dynamic_cast<ImageBackend*>(&device.backend());
+  const std::string why = found == nullptr ? "its back end has none" : found->why_no_image(shape);
+  if (!why.empty()) {
+    throw Unsupported(
+        "runtime.image.unsupported",
+        fmt::format("'{}' does not have {}: {}", device.info().name, words(shape), why));
+  }
+  return *found;
+}
+
+}  // namespace
+
+void check_image_shape(const ImageShape& shape) {
   const auto refuse = [&](const char* why) {
     throw InvalidInput("runtime.image.bad_shape",
                        fmt::format("{} cannot be made: {}", words(shape), why));
@@ -53,19 +66,6 @@ void check_shape(const ImageShape& shape) {
     }
   }
 }
-
-ImageBackend& images_of(Device device, const ImageShape& shape) {
-  auto* const found = dynamic_cast<ImageBackend*>(&device.backend());
-  const std::string why = found == nullptr ? "its back end has none" : found->why_no_image(shape);
-  if (!why.empty()) {
-    throw Unsupported(
-        "runtime.image.unsupported",
-        fmt::format("'{}' does not have {}: {}", device.info().name, words(shape), why));
-  }
-  return *found;
-}
-
-}  // namespace
 
 std::string_view name(TexelKind kind) {
   constexpr std::array<std::string_view, 6> names = {"f32", "f16", "i32", "u8", "unorm8", "f64"};
@@ -105,19 +105,35 @@ struct ImageArray::State {
   ImageShape shape;
   ImageBackend& backend;
   ImageBackend::Image handle;
+  std::shared_ptr<const void> owner;  // nothing: this owns the image
 
   State(Device of, const ImageShape& given)
       : device(of),
         shape(given),
-        backend((check_shape(given), images_of(of, given))),
+        backend((check_image_shape(given), images_of(of, given))),
         handle(backend.create_image(given)) {}
+  State(Device of, const ImageShape& given, ImageBackend::Image image,
+        std::shared_ptr<const void> of_image)
+      : device(of),
+        shape(given),
+        backend((check_image_shape(given), images_of(of, given))),
+        handle(image),
+        owner(std::move(of_image)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { backend.destroy_image(handle, shape); }
+  ~State() {
+    if (owner == nullptr) {
+      backend.destroy_image(handle, shape);
+    }
+  }
 };
 
 ImageArray::ImageArray(Device device, const ImageShape& shape)
     : state_(std::make_shared<const State>(device, shape)) {}
+
+ImageArray::ImageArray(Device device, const ImageShape& shape, ImageBackend::Image image,
+                       std::shared_ptr<const void> owner)
+    : state_(std::make_shared<const State>(device, shape, image, std::move(owner))) {}
 
 Device ImageArray::device() const noexcept {
   return state_->device;

@@ -60,6 +60,9 @@ struct ImageShape {
   [[nodiscard]] int most_levels() const noexcept;
 };
 
+/// @throws InvalidInput  runtime.image.bad_shape
+void check_image_shape(const ImageShape& shape);
+
 /// What a fetch outside of the texels gives.
 enum class AddressMode {
   clamp,   ///< default: the nearest texel
@@ -135,6 +138,12 @@ class ImageArray {
   /// @throws Unsupported   runtime.image.unsupported: the device has no such images
   /// @throws DeviceError   the driver refused: too large, or no memory
   ImageArray(Device device, const ImageShape& shape);
+  /// An image that something else owns, such as a CUarray of other code, of this shape.
+  ///
+  /// @param owner  kept while this image, or a texture or surface of it, is there
+  /// @throws InvalidInput  runtime.image.bad_shape
+  ImageArray(Device device, const ImageShape& shape, ImageBackend::Image image,
+             std::shared_ptr<const void> owner);
   ImageArray(ImageArray&&) noexcept = default;
   ImageArray& operator=(ImageArray&&) noexcept = default;
 

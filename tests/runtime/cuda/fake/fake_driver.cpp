@@ -184,6 +184,7 @@ Table all_functions() {
   MADE(cuCtxGetStreamPriorityRange, 5050, priorities)
   add_memory_functions(table);
   add_program_functions(table);
+  add_graphics_functions(table);
   return table;
 }
 

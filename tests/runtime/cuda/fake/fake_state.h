@@ -108,5 +108,6 @@ using Table = std::map<std::string, void*>;
 
 void add_memory_functions(Table& table);
 void add_program_functions(Table& table);
+void add_graphics_functions(Table& table);
 
 }  // namespace fake_driver
