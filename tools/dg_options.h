@@ -28,7 +28,7 @@ struct DgOptions {
   int ranks = 1;             ///< as threads
   bool is_mpi = false;       ///< ranks are processes
   double rank_timeout = 60;  ///< seconds
-  std::string waiting = "hosts";
+  std::string waiting = "measured";
   std::string dtype = "f64";
   std::string flux = "upwind";
   std::string method = "ip";            ///< of Poisson's equation

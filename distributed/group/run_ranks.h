@@ -13,7 +13,7 @@ namespace rtcg::distributed {
 struct GroupOptions {
   /// How long a rank waits for another one until its call fails.
   double timeout_seconds = 60;
-  Waiting waiting = Waiting::hosts;
+  Waiting waiting = Waiting::measured;
 };
 
 /// Runs `work` on one thread for each rank, and returns when all have ended. Rank i has device i;
