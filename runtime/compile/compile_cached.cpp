@@ -23,6 +23,7 @@ std::string_view extension(const CompileRequest& request) {
     case OutputKind::host_shared_object:
       return request.options.language == HostLanguage::c ? "c" : "cpp";
     case OutputKind::opencl_binary:
+    case OutputKind::spirv:
       return "cl";
   }
   return "txt";

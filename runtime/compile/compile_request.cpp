@@ -18,6 +18,8 @@ std::string_view to_string(OutputKind kind) {
       return "host_shared_object";
     case OutputKind::opencl_binary:
       return "opencl_binary";
+    case OutputKind::spirv:
+      return "spirv";
   }
   return "unknown";
 }

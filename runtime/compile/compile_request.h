@@ -20,6 +20,7 @@ enum class OutputKind {
   host_object,  ///< a relocatable object, for link_shared_object
   host_shared_object,  ///< for SharedObject
   opencl_binary,       ///< the result of clGetProgramInfo for one device
+  spirv,               ///< SPIR-V, the portable intermediate language of OpenCL; rtcg loads it only
 };
 
 /// `cubin`, `ptx`, ...: as enumerators are spelled.

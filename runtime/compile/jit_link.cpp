@@ -94,6 +94,7 @@ int input_kind(OutputKind kind) {
     case OutputKind::host_object:
     case OutputKind::host_shared_object:
     case OutputKind::opencl_binary:
+    case OutputKind::spirv:
       break;
   }
   return 0;

@@ -49,6 +49,17 @@ bool is_fatbin(std::string_view bytes) {
          head.head_bytes <= bytes.size() && head.content_bytes <= bytes.size() - head.head_bytes;
 }
 
+constexpr std::uint32_t magic_of_spirv = 0x07230203;
+
+bool is_spirv(std::string_view bytes) {
+  std::uint32_t magic = 0;
+  if (bytes.size() < sizeof(magic)) {
+    return false;
+  }
+  std::memcpy(&magic, bytes.data(), sizeof(magic));
+  return magic == magic_of_spirv;
+}
+
 // The word after `.target` in PTX, which may begin with comments; empty: it is no PTX.
 std::string target_of_ptx(std::string_view text) {
   constexpr std::string_view version = "\n.version ";
@@ -81,6 +92,8 @@ CompiledProgram read_program_file(const std::string& path) {
     program.target = *kind == OutputKind::cubin ? "" : "host";
   } else if (is_fatbin(used)) {
     program.kind = OutputKind::cubin;  // to be loaded as one
+  } else if (is_spirv(used)) {
+    program.kind = OutputKind::spirv;
   } else {
     program.kind = OutputKind::ptx;
     program.target = target_of_ptx(used);
@@ -88,8 +101,9 @@ CompiledProgram read_program_file(const std::string& path) {
     if (program.target.empty()) {
       throw InvalidInput(
           "runtime.program.unknown_file",
-          fmt::format("'{}' is no program that can be loaded: give a cubin, a fatbin, PTX, or a "
-                      "shared object of the host, as `rtcg compile -o` and nvcc -cubin, -fatbin or "
+          fmt::format("'{}' is no program that can be loaded: give a cubin, a fatbin, PTX, "
+                      "SPIR-V, or a shared object of the host, as `rtcg compile -o` and nvcc "
+                      "-cubin, -fatbin or "
                       "-ptx write them",
                       path));
     }

@@ -7,7 +7,7 @@
 namespace rtcg::runtime {
 
 /// A program that was compiled before, by nvcc or `rtcg compile -o`: a cubin, a fatbin with code for
-/// several GPUs, PTX, or a shared object of the host with kernels. The first bytes say which.
+/// several GPUs, PTX, SPIR-V, or a shared object of the host with kernels. The first bytes say which.
 ///
 ///     const Program program = Program::load(device, read_program_file("kernels.cubin"));
 ///

@@ -29,6 +29,13 @@ enum class MemoryKind {
 struct StreamOptions {
   int priority = 0;          ///< lower runs first; clamped to the device's range
   bool non_blocking = true;  ///< does not wait for the legacy default stream (CUDA only)
+  /// False: work that shares no memory may run side by side, or in another order (OpenCL only;
+  /// other streams stay in order). Two launches, copies or fills keep their order if one writes an
+  /// allocation, or the host's memory, that the other uses; parameters that point to const are read
+  /// only. Events, waits, call_host and copies of images keep their order with all work. Memory
+  /// that a kernel reaches by addresses within values or within memory is not seen: put
+  /// `stream.wait(stream.record())` before and after it.
+  bool in_order = true;
 };
 
 struct EventOptions {
@@ -74,6 +81,7 @@ struct KernelAttributes {
   std::size_t constant_bytes = 0;
   std::size_t local_bytes = 0;
   int preferred_block_multiple = 1;
+  int sub_group_lanes = 0;  ///< of OpenCL, in the largest block of one axis
 };
 
 struct SymbolAddress {

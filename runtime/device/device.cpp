@@ -9,6 +9,7 @@
 #include "rtcg/runtime/compile/environment.h"
 #include "rtcg/runtime/device/opencl_gpus.h"
 #include "rtcg/runtime/device/pci_address.h"
+#include "rtcg/runtime/device/split_device.h"
 #include "rtcg/runtime/device/stream.h"
 
 namespace rtcg::runtime {
@@ -90,6 +91,17 @@ Device find_by_pci_address(std::string_view name, const PciAddress& address) {
   return found.front();
 }
 
+Device find_part(Device whole, const DevicePart& part) {
+  const std::vector<Device> parts = part.count == DevicePart::by_numa_node
+                                        ? split_by_numa_node(whole)
+                                        : split_device(whole, part.count);
+  if (static_cast<std::size_t>(part.index) >= parts.size()) {
+    throw_not_found(to_string(DeviceName{whole.info().id.kind, whole.info().id.index, part}),
+                    fmt::format("it has {} parts, from 0 on", parts.size()));
+  }
+  return parts[static_cast<std::size_t>(part.index)];
+}
+
 }  // namespace
 
 Device Device::best() {
@@ -119,7 +131,8 @@ Device Device::find(std::string_view name) {
 Device Device::find(const DeviceName& name) {
   const BackendDevices& there = devices_of(name.kind);
   if (name.index >= 0 && static_cast<std::size_t>(name.index) < there.devices.size()) {
-    return Device(*there.devices[static_cast<std::size_t>(name.index)]);
+    const Device whole(*there.devices[static_cast<std::size_t>(name.index)]);
+    return name.part ? find_part(whole, *name.part) : whole;
   }
   const std::string reason =
       there.devices.empty() ? there.why_none

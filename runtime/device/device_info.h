@@ -45,6 +45,7 @@ struct DeviceInfo {
   bool has_f16 = false;
   bool has_cooperative_launch = false;
   bool has_managed_memory = false;
+  bool has_sub_groups = false;  ///< of OpenCL: kernels may call sub_group_reduce_add and the like
   bool has_stream_ordered_allocation = false;
   bool is_cpu = false;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,10 +15,23 @@ enum class BackendKind {
 
 [[nodiscard]] std::string_view to_string(BackendKind kind);
 
-/// A device as users spell it: `host`, `opencl:1`, `cuda:0`.
+/// Which part of a device that was split.
+struct DevicePart {
+  /// In place of a number of parts: one for each NUMA node.
+  static constexpr int by_numa_node = 0;
+
+  int index = 0;
+  int count = 1;
+
+  friend bool operator==(const DevicePart&, const DevicePart&) = default;
+};
+
+/// A device as users spell it: `host`, `opencl:1`, `cuda:0`; parts (split_device) `opencl:0.1/4`
+/// and `opencl:0.1/numa`.
 struct DeviceName {
   BackendKind kind = BackendKind::host;
   int index = 0;
+  std::optional<DevicePart> part{};
 
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };

@@ -55,7 +55,7 @@ bool can_load(BackendKind device, OutputKind binary) {
     case BackendKind::cuda:
       return binary == OutputKind::cubin || binary == OutputKind::ptx;
     case BackendKind::opencl:
-      return binary == OutputKind::opencl_binary;
+      return binary == OutputKind::opencl_binary || binary == OutputKind::spirv;
     case BackendKind::host:
       break;
   }

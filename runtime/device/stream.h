@@ -10,8 +10,8 @@
 
 namespace rtcg::runtime {
 
-/// A queue of a device, whose work runs in the order in which it came; does not own it. A cheap
-/// value. Any thread may submit.
+/// A queue of a device, whose work runs in the order in which it came (or as if, with
+/// StreamOptions::in_order false); does not own it. A cheap value. Any thread may submit.
 class StreamRef {
  public:
   /// Takes a foreign stream: CUstream, cl_command_queue. It must live as long as work is submitted.

@@ -133,6 +133,9 @@ std::string Api::open(const std::string& path) {
   }
   RTCG_OPENCL_FUNCTIONS(RTCG_OPENCL_FIND)
 #undef RTCG_OPENCL_FIND
+#define RTCG_OPENCL_FIND(name) name.set(::dlsym(library, #name));
+  RTCG_NEWER_OPENCL_FUNCTIONS(RTCG_OPENCL_FIND)
+#undef RTCG_OPENCL_FIND
   if (!missing.empty()) {
     return fmt::format("the OpenCL loader '{}' has no {}: rtcg needs one for OpenCL 2.0 or newer",
                        path, missing);

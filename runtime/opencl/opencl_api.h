@@ -50,6 +50,7 @@ class Entry<Result(Arguments...)> {
   X(clGetPlatformInfo)                  \
   X(clGetDeviceIDs)                     \
   X(clGetDeviceInfo)                    \
+  X(clCreateSubDevices)                 \
   X(clCreateContext)                    \
   X(clCreateCommandQueueWithProperties) \
   X(clRetainCommandQueue)               \
@@ -100,6 +101,11 @@ class Entry<Result(Arguments...)> {
   X(clSetKernelArgSVMPointer)           \
   X(clEnqueueNDRangeKernel)
 
+// Of OpenCL 2.1, which a loader may lack.
+#define RTCG_NEWER_OPENCL_FUNCTIONS(X) \
+  X(clCreateProgramWithIL)             \
+  X(clGetKernelSubGroupInfo)
+
 /// The OpenCL loader's functions. Immutable once made; any thread may call them.
 class Api {
  public:
@@ -115,6 +121,7 @@ class Api {
 
 #define RTCG_OPENCL_MEMBER(name) Entry<decltype(::name)> name{#name};
   RTCG_OPENCL_FUNCTIONS(RTCG_OPENCL_MEMBER)
+  RTCG_NEWER_OPENCL_FUNCTIONS(RTCG_OPENCL_MEMBER)
 #undef RTCG_OPENCL_MEMBER
 
  private:

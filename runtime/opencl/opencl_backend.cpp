@@ -11,16 +11,6 @@
 
 namespace rtcg::runtime::opencl {
 
-namespace {
-
-struct ReleaseEvent {
-  const Api* api;
-  void operator()(cl_event event) const noexcept { api->clReleaseEvent(event); }
-};
-using HeldEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, ReleaseEvent>;
-
-}  // namespace
-
 struct OpenClBackend::RecordedEvent {
   bool with_timing = true;
   cl_event latest = nullptr;
@@ -35,10 +25,10 @@ struct OpenClBackend::Recorded {
   std::uint64_t submission;
 };
 
-OpenClBackend::OpenClBackend(const Api& api, cl_device_id device, int index)
+OpenClBackend::OpenClBackend(const Api& api, cl_device_id device, const DeviceName& name)
     : api_(api),
       device_(device),
-      info_(read_device_info(api, device, index)),
+      info_(read_device_info(api, device, name)),
       svm_(read_svm_capabilities(api, device)),
       compiler_(*this),
       buffers_(api) {}
@@ -55,8 +45,9 @@ cl_context OpenClBackend::context() const {
   return context_;
 }
 
-cl_command_queue OpenClBackend::new_queue() const {
-  const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+cl_command_queue OpenClBackend::new_queue(cl_command_queue_properties order) const {
+  const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE | order,
+                                            0};
   cl_int status = CL_SUCCESS;
   cl_command_queue made =
       api_.clCreateCommandQueueWithProperties(context(), device_, properties, &status);
@@ -71,7 +62,7 @@ cl_command_queue OpenClBackend::queue(Stream stream) {
     return static_cast<cl_command_queue>(stream);
   }
   std::call_once(default_queue_made_, [&] {
-    default_queue_ = new_queue();
+    default_queue_ = new_queue(0);
     const std::lock_guard lock(mutex_);
     progress_[default_queue_].is_foreign = false;
   });
@@ -126,12 +117,29 @@ cl_event OpenClBackend::new_marker(cl_command_queue queue) const {
   return held.release();
 }
 
-Backend::Stream OpenClBackend::create_stream(const StreamOptions& /*options*/) {
+Backend::Stream OpenClBackend::create_stream(const StreamOptions& options) {
   // Without priorities: they are an extension, and the core has one level.
-  cl_command_queue made = new_queue();
+  cl_command_queue_properties offered = 0;
+  api_.clGetDeviceInfo(device_, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(offered), &offered,
+                       nullptr);
+  const bool in_order = options.in_order || (offered & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
+  cl_command_queue made = new_queue(in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   const std::lock_guard lock(mutex_);
   progress_[made].is_foreign = false;
+  if (!in_order) {
+    progress_[made].order = std::make_shared<CommandOrder>(api_, made);
+    has_orders_ = true;
+  }
   return made;
+}
+
+std::shared_ptr<CommandOrder> OpenClBackend::order_of(cl_command_queue queue) const {
+  if (!has_orders_) {
+    return nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto known = progress_.find(queue);
+  return known == progress_.end() ? nullptr : known->second.order;
 }
 
 void OpenClBackend::destroy_stream(Stream stream) noexcept {
@@ -207,11 +215,7 @@ void CL_CALLBACK run_host_call(cl_event /*reached*/, cl_int /*status*/, void* da
 void OpenClBackend::call_host(Stream stream, HostFunction function, void* data) {
   cl_command_queue const on = queue(stream);
   const HeldEvent reached(new_marker(on), {&api_});
-  cl_int status = CL_SUCCESS;
-  const HeldEvent ended(api_.clCreateUserEvent(context(), &status), {&api_});
-  if (status != CL_SUCCESS) {
-    throw_status(status, api_.clCreateUserEvent.name(), "let a stream call a function");
-  }
+  const HeldEvent ended(static_cast<cl_event>(create_user_event()), {&api_});
   cl_event const awaited = ended.get();
   api_.clEnqueueBarrierWithWaitList.must("let a stream wait for a function", on, 1, &awaited,
                                          nullptr);
@@ -248,6 +252,23 @@ void OpenClBackend::destroy_event(Event event) noexcept {
     api_.clReleaseEvent(own->latest);
   }
   events_.erase(event);
+}
+
+Backend::Event OpenClBackend::create_user_event() {
+  cl_int status = CL_SUCCESS;
+  cl_event made = api_.clCreateUserEvent(context(), &status);
+  if (status != CL_SUCCESS) {
+    throw_status(status, api_.clCreateUserEvent.name(), "make an event that the host sets");
+  }
+  return made;
+}
+
+void OpenClBackend::set_user_event(Event event) {
+  api_.clSetUserEventStatus.must("set an event", static_cast<cl_event>(event), CL_COMPLETE);
+}
+
+void OpenClBackend::destroy_user_event(Event event) noexcept {
+  api_.clReleaseEvent(static_cast<cl_event>(event));
 }
 
 void OpenClBackend::record(Event event, Stream stream) {

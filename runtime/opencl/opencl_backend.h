@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -15,6 +16,9 @@
 #include "rtcg/runtime/device/backend.h"
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/replay_program.h"
+#include "rtcg/runtime/device/split_device.h"
+#include "rtcg/runtime/device/user_event.h"
+#include "rtcg/runtime/opencl/command_order.h"
 #include "rtcg/runtime/opencl/opencl_api.h"
 #include "rtcg/runtime/opencl/opencl_buffers.h"
 #include "rtcg/runtime/opencl/opencl_compiler.h"
@@ -34,12 +38,16 @@ namespace rtcg::runtime::opencl {
 /// memory if the device is coherent with the host (fine grain); otherwise pinned memory is aligned
 /// host memory. Without shared virtual memory it is buffer objects (BufferMemory): a kernel then
 /// accepts pointers into memory only at multiples of info().memory_alignment_bytes. Streams are
-/// in-order queues with profiling. Programs and kernels are cl_program and cl_kernel; a kernel
-/// lives as long as its program. An event is an object of rtcg, since a cl_event cannot be recorded
-/// twice; a foreign cl_event may be waited for and timed, not recorded.
-class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend {
+/// queues with profiling, in order or with a CommandOrder. Programs and kernels are cl_program and
+/// cl_kernel; a kernel lives as long as its program. An event is an object of rtcg, since a
+/// cl_event cannot be recorded twice; a foreign cl_event may be waited for and timed, not recorded.
+class OpenClBackend : public Backend,
+                      public ImageBackend,
+                      public ReplayBackend,
+                      public UserEventBackend,
+                      public SplitBackend {
  public:
-  OpenClBackend(const Api& api, cl_device_id device, int index);
+  OpenClBackend(const Api& api, cl_device_id device, const DeviceName& name);
   OpenClBackend(const OpenClBackend&) = delete;
   OpenClBackend& operator=(const OpenClBackend&) = delete;
 
@@ -47,6 +55,8 @@ class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend 
   [[nodiscard]] cl_device_id device() const noexcept { return device_; }
   /// Makes it at first use.
   [[nodiscard]] cl_context context() const;
+
+  [[nodiscard]] std::vector<Backend*> split(int count) override;
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] void* native_context() const override { return context(); }
@@ -70,6 +80,10 @@ class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend 
   void synchronize_event(Event event) override;
   [[nodiscard]] bool is_event_done(Event event) override;
   [[nodiscard]] double elapsed_ms(Event begin, Event end) override;
+
+  [[nodiscard]] Event create_user_event() override;
+  void set_user_event(Event event) override;
+  void destroy_user_event(Event event) noexcept override;
 
   void copy(Stream stream, const CopyRegion& region) override;
   void fill(Stream stream, DeviceAddress address, std::span<const std::byte> pattern,
@@ -107,6 +121,7 @@ class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend 
     std::uint64_t done = 0;
     cl_event marker = nullptr;  // of is_done, after submission `marked`
     std::uint64_t marked = 0;
+    std::shared_ptr<CommandOrder> order{};  // of an out-of-order queue
   };
   struct Allocation {
     std::size_t size_bytes = 0;
@@ -130,7 +145,13 @@ class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend 
   using HeldQueue = std::unique_ptr<std::remove_pointer_t<cl_command_queue>, ReleaseQueue>;
 
   [[nodiscard]] cl_command_queue queue(Stream stream);
-  [[nodiscard]] cl_command_queue new_queue() const;
+  [[nodiscard]] cl_command_queue new_queue(cl_command_queue_properties order) const;
+  /// Null for a queue that runs its commands in order.
+  [[nodiscard]] std::shared_ptr<CommandOrder> order_of(cl_command_queue queue) const;
+  /// The allocation that has the address.
+  [[nodiscard]] MemoryUse memory_use(DeviceAddress address, bool is_written) const;
+  [[nodiscard]] std::vector<MemoryUse> memory_uses(const LoadedKernel& loaded,
+                                                   const ArgumentView& arguments) const;
   /// Retained: another thread may destroy a stream meanwhile.
   [[nodiscard]] std::vector<HeldQueue> queues() const;
   /// After commands were enqueued: lets them start, and counts them.
@@ -177,6 +198,7 @@ class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend 
   };
   [[nodiscard]] BufferPart buffer_of(DeviceAddress address);
 
+  [[nodiscard]] HeldProgram program_of_spirv(const CompiledProgram& compiled) const;
   [[nodiscard]] LoadedKernel& loaded_kernel(Kernel kernel);
   /// @returns  an object that must live until the kernel is enqueued
   [[nodiscard]] std::vector<HeldBuffer> set_arguments(cl_kernel kernel, const LoadedKernel& loaded,
@@ -190,10 +212,15 @@ class OpenClBackend : public Backend, public ImageBackend, public ReplayBackend 
   OpenClCompiler compiler_;
   BufferMemory buffers_;  // unused where there is shared virtual memory
 
+  std::mutex split_mutex_;
+  std::map<int, std::vector<Backend*>> parts_;  // by their number
+
   mutable std::once_flag context_made_;
   mutable cl_context context_ = nullptr;
   std::once_flag default_queue_made_;
   cl_command_queue default_queue_ = nullptr;
+
+  std::atomic<bool> has_orders_ = false;  // any stream is an out-of-order queue
 
   std::mutex svm_mutex_;      // of clSVMAlloc and clSVMFree
   mutable std::mutex mutex_;  // of everything below

@@ -150,17 +150,6 @@ std::string in_lines_of_text(const std::string& log, const std::string& text,
   return result.append(log, done, std::string::npos);
 }
 
-std::string build_log(const Api& api, cl_program program, cl_device_id device) {
-  const cl_program_build_info what = CL_PROGRAM_BUILD_LOG;
-  std::size_t size_bytes = 0;
-  api.clGetProgramBuildInfo.must("read the compiler's log", program, device, what, 0, nullptr,
-                                 &size_bytes);
-  std::string log(size_bytes, '\0');
-  api.clGetProgramBuildInfo.must("read the compiler's log", program, device, what, size_bytes,
-                                 log.data(), nullptr);
-  return log.substr(0, log.find('\0'));
-}
-
 std::vector<std::byte> binary_of(const Api& api, cl_program program) {
   std::size_t size_bytes = 0;
   api.clGetProgramInfo.must("ask for a program's binary", program, CL_PROGRAM_BINARY_SIZES,
@@ -191,6 +180,17 @@ void add_kernels(const Api& api, cl_program program, cl_device_id device,
 }
 
 }  // namespace
+
+std::string build_log(const Api& api, cl_program program, cl_device_id device) {
+  const cl_program_build_info what = CL_PROGRAM_BUILD_LOG;
+  std::size_t size_bytes = 0;
+  api.clGetProgramBuildInfo.must("read the compiler's log", program, device, what, 0, nullptr,
+                                 &size_bytes);
+  std::string log(size_bytes, '\0');
+  api.clGetProgramBuildInfo.must("read the compiler's log", program, device, what, size_bytes,
+                                 log.data(), nullptr);
+  return log.substr(0, log.find('\0'));
+}
 
 std::vector<std::string> options_without_folders(const CompileRequest& request) {
   const CompileOptions& given = request.options;

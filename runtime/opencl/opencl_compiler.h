@@ -43,6 +43,8 @@ class OpenClCompiler : public Compiler {
   OpenClBackend& backend_;
 };
 
+/// What the driver's compiler said about a program.
+[[nodiscard]] std::string build_log(const Api& api, cl_program program, cl_device_id device);
 /// The options of a request without its folders of headers.
 [[nodiscard]] std::vector<std::string> options_without_folders(const CompileRequest& request);
 /// A request's macros, which precede its text, since their values cannot be quoted as options.

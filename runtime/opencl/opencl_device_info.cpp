@@ -97,10 +97,10 @@ cl_device_svm_capabilities read_svm_capabilities(const Api& api, cl_device_id de
   return DeviceReader(api, device).value<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
 }
 
-DeviceInfo read_device_info(const Api& api, cl_device_id id, int index) {
+DeviceInfo read_device_info(const Api& api, cl_device_id id, const DeviceName& name) {
   const DeviceReader device(api, id);
   DeviceInfo info;
-  info.id = {BackendKind::opencl, index};
+  info.id = name;
   info.name = device.text(CL_DEVICE_NAME);
   info.vendor = device.text(CL_DEVICE_VENDOR);
   info.driver_version = device.text(CL_DRIVER_VERSION);
@@ -112,7 +112,12 @@ DeviceInfo read_device_info(const Api& api, cl_device_id id, int index) {
   const std::string extensions = device.text(CL_DEVICE_EXTENSIONS);
   info.has_f64 = device.value<cl_device_fp_config>(CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   info.has_f16 = extensions.find("cl_khr_fp16") != std::string::npos;
+  info.has_sub_groups = device.value<cl_uint>(CL_DEVICE_MAX_NUM_SUB_GROUPS) > 0 ||
+                        extensions.find("cl_khr_subgroups") != std::string::npos;
   info.has_managed_memory = (read_svm_capabilities(api, id) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
+  if (name.part) {  // after the target: what is compiled for the whole device is the parts' too
+    info.name += fmt::format(", {} of its compute units", info.multiprocessors);
+  }
   info.is_cpu = (device.value<cl_device_type>(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   return info;
 }

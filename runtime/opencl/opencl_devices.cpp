@@ -171,8 +171,8 @@ BackendDevices find_devices() {
   BackendDevices devices;
   for (const FoundDevice& device : found) {
     // Never destroyed: the driver may be gone before the last object that would be.
-    devices.devices.push_back(
-        new opencl::OpenClBackend(api, device.id, static_cast<int>(devices.devices.size())));
+    devices.devices.push_back(new opencl::OpenClBackend(
+        api, device.id, {BackendKind::opencl, static_cast<int>(devices.devices.size())}));
   }
   return devices;
 }

@@ -147,6 +147,8 @@ void OpenClBackend::copy_layers_of_rows(cl_command_queue on, const Copy& copy) {
 
 void OpenClBackend::copy_image(Stream stream, const Copy& copy) {
   cl_command_queue const on = queue(stream);
+  const std::shared_ptr<CommandOrder> order = order_of(on);
+  const CommandOrder::Fence fence(order.get());
   const bool is_pointer = copy.memory.side == CopyRegion::Side::host ||
                           is_in_host_memory(copy.memory.address) || (has_svm() && info_.is_cpu);
   if (is_pointer) {

@@ -55,7 +55,13 @@ DeclaredParameter read_parameter(const Api& api, cl_kernel kernel, cl_uint index
   if (space == CL_KERNEL_ARG_ADDRESS_LOCAL) {
     parameter.kind = ArgumentKind::local;
   } else if (!parameter.type_name.empty() && parameter.type_name.back() == '*') {
-    parameter.kind = ArgumentKind::memory;
+    cl_kernel_arg_type_qualifier qualifier = CL_KERNEL_ARG_TYPE_NONE;
+    const bool is_known =
+        api.clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(qualifier),
+                               &qualifier, nullptr) == CL_SUCCESS;
+    const bool is_read = space == CL_KERNEL_ARG_ADDRESS_CONSTANT ||
+                         (is_known && (qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0);
+    parameter.kind = is_read ? ArgumentKind::read_memory : ArgumentKind::memory;
   }
   return parameter;
 }
@@ -66,6 +72,7 @@ KernelParameter launch_parameter(const DeclaredParameter& declared) {
       // the host passes a length, for any type pointed to
       return {.size_bytes = sizeof(std::size_t), .is_pointer = false, .type_name = "ulong"};
     case ArgumentKind::memory:
+    case ArgumentKind::read_memory:
       return {
           .size_bytes = sizeof(DeviceAddress), .is_pointer = true, .type_name = declared.type_name};
     case ArgumentKind::image:
@@ -116,6 +123,23 @@ Value work_group_value(const Api& api, cl_kernel kernel, cl_device_id device,
   api.clGetKernelWorkGroupInfo.must("ask for a kernel's resources", kernel, device, what,
                                     sizeof(value), &value, nullptr);
   return value;
+}
+
+// 0 where the device has no sub-groups.
+int sub_group_lanes(const Api& api, cl_kernel kernel, cl_device_id device,
+                    std::size_t block_threads) {
+  cl_uint most = 0;
+  if (!api.clGetKernelSubGroupInfo.is_there() ||
+      api.clGetDeviceInfo(device, CL_DEVICE_MAX_NUM_SUB_GROUPS, sizeof(most), &most, nullptr) !=
+          CL_SUCCESS ||
+      most == 0) {
+    return 0;
+  }
+  std::size_t lanes = 0;
+  const cl_int status = api.clGetKernelSubGroupInfo(
+      kernel, device, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof(block_threads),
+      &block_threads, sizeof(lanes), &lanes, nullptr);
+  return status == CL_SUCCESS ? static_cast<int>(lanes) : 0;
 }
 
 }  // namespace
@@ -261,6 +285,8 @@ std::unique_ptr<LoadedKernel> describe_kernel(const Api& api, cl_kernel kernel, 
       work_group_value<cl_ulong>(api, kernel, device, CL_KERNEL_LOCAL_MEM_SIZE);
   attributes.local_bytes =
       work_group_value<cl_ulong>(api, kernel, device, CL_KERNEL_PRIVATE_MEM_SIZE);
+  attributes.sub_group_lanes = sub_group_lanes(
+      api, kernel, device, static_cast<std::size_t>(attributes.max_threads_per_block));
   return described;
 }
 

@@ -36,12 +36,17 @@ using HeldKernel = std::unique_ptr<std::remove_pointer_t<cl_kernel>, ReleaseKern
 
 /// How an argument reaches the kernel.
 enum class ArgumentKind {
-  value,    ///< its bytes
-  memory,   ///< a pointer to __global or __constant memory
-  local,    ///< a pointer to __local memory: the argument is a size_t, the length in bytes
-  image,    ///< an image: a surface, a texture, or a cl_mem
-  texture,  ///< an image and the sampler that follows it, two parameters: a texture
+  value,        ///< its bytes
+  memory,       ///< a pointer to __global memory
+  local,        ///< a pointer to __local memory: the argument is a size_t, the length in bytes
+  image,        ///< an image: a surface, a texture, or a cl_mem
+  texture,      ///< an image and the sampler that follows it, two parameters: a texture
+  read_memory,  ///< a pointer to const __global or to __constant memory
 };
+
+[[nodiscard]] constexpr bool is_memory(ArgumentKind kind) {
+  return kind == ArgumentKind::memory || kind == ArgumentKind::read_memory;
+}
 
 struct DeclaredParameter {
   ArgumentKind kind = ArgumentKind::value;

@@ -48,6 +48,16 @@ bool OpenClBackend::is_host_memory(MemoryKind kind) const noexcept {
   return kind == MemoryKind::pinned && !is_coherent();
 }
 
+MemoryUse OpenClBackend::memory_use(DeviceAddress address, bool is_written) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) {
+    return {MemoryUse::of_host, is_written};
+  }
+  const auto& [begin, allocation] = *std::prev(after);
+  return {address - begin < allocation.size_bytes ? begin : MemoryUse::of_host, is_written};
+}
+
 std::optional<OpenClBackend::Allocation> OpenClBackend::find_allocation(
     DeviceAddress address) const {
   const std::lock_guard lock(mutex_);
@@ -133,6 +143,7 @@ void OpenClBackend::free_on(Stream stream, DeviceAddress address) noexcept {
 }
 
 void OpenClBackend::release(DeviceAddress address, MemoryKind kind) noexcept {
+  std::vector<std::shared_ptr<CommandOrder>> orders;
   {
     const std::lock_guard lock(mutex_);
     const auto known = allocations_.find(address);
@@ -140,6 +151,14 @@ void OpenClBackend::release(DeviceAddress address, MemoryKind kind) noexcept {
       allocated_bytes_ -= known->second.size_bytes;
       allocations_.erase(known);
     }
+    for (const auto& [queue, progress] : progress_) {
+      if (progress.order != nullptr) {
+        orders.push_back(progress.order);
+      }
+    }
+  }
+  for (const auto& each : orders) {
+    each->forget(address);
   }
   if (is_host_memory(kind)) {
     std::free(pointer(address));
@@ -193,11 +212,28 @@ void OpenClBackend::copy(Stream stream, const CopyRegion& region) {
     // NVIDIA's driver reads host memory when the copy is enqueued, not when its turn comes
     api_.clFinish.must("wait for a stream", on);
   }
+  const std::shared_ptr<CommandOrder> order = order_of(on);
   if (!has_gaps(region, region.source) && !has_gaps(region, region.target)) {
-    copy_bytes(on, region.target.address, region.source.address,
-               region.row_bytes * region.rows * region.planes, false);
+    const std::size_t size_bytes = region.row_bytes * region.rows * region.planes;
+    if (order != nullptr && has_svm()) {
+      const MemoryUse uses[] = {memory_use(region.target.address, true),
+                                memory_use(region.source.address, false)};
+      const cl_int status =
+          order->enqueue(uses, [&](cl_uint count, const cl_event* before, cl_event* done) {
+            return api_.clEnqueueSVMMemcpy(on, CL_FALSE, pointer(region.target.address),
+                                           pointer(region.source.address), size_bytes, count,
+                                           before, done);
+          });
+      if (status != CL_SUCCESS) {
+        throw_status(status, api_.clEnqueueSVMMemcpy.name(), "copy memory");
+      }
+      return submit(on);
+    }
+    const CommandOrder::Fence fence(order.get());
+    copy_bytes(on, region.target.address, region.source.address, size_bytes, false);
     return submit(on);
   }
+  const CommandOrder::Fence fence(order.get());
   for (std::size_t plane = 0; plane < region.planes; ++plane) {
     for (std::size_t row = 0; row < region.rows; ++row) {
       copy_bytes(on, row_address(region.target, plane, row), row_address(region.source, plane, row),
@@ -214,20 +250,32 @@ void OpenClBackend::fill(Stream stream, DeviceAddress address, std::span<const s
   }
   cl_command_queue const on = queue(stream);
   const std::size_t size_bytes = count * pattern.size();
+  const std::shared_ptr<CommandOrder> order = order_of(on);
   if (address % pattern.size() == 0 && !is_in_host_memory(address)) {
     if (has_svm()) {
-      api_.clEnqueueSVMMemFill.must("fill memory", on, pointer(address), pattern.data(),
-                                    pattern.size(), size_bytes, 0, nullptr, nullptr);
+      const auto enqueue = [&](cl_uint before_count, const cl_event* before, cl_event* done) {
+        return api_.clEnqueueSVMMemFill(on, pointer(address), pattern.data(), pattern.size(),
+                                        size_bytes, before_count, before, done);
+      };
+      const MemoryUse use = memory_use(address, true);
+      const cl_int status =
+          order == nullptr ? enqueue(0, nullptr, nullptr) : order->enqueue({&use, 1}, enqueue);
+      if (status != CL_SUCCESS) {
+        throw_status(status, api_.clEnqueueSVMMemFill.name(), "fill memory");
+      }
     } else {
+      const CommandOrder::Fence fence(order.get());
       buffers_.fill(on, address, pattern, size_bytes);
     }
     return submit(on);
   }
+  const CommandOrder::Fence fence(order.get());
   // OpenCL's fills refuse such an address: one pattern, then copies of twice the length each
   const auto first = static_cast<DeviceAddress>(reinterpret_cast<std::uintptr_t>(pattern.data()));
   copy_bytes(on, address, first, pattern.size(), true);
   for (std::size_t done = 1; done < count;) {
     const std::size_t next = std::min(done, count - done);
+    fence.again();
     copy_bytes(on, address + done * pattern.size(), address, next * pattern.size(), false);
     done += next;
   }

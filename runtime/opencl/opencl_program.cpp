@@ -66,7 +66,37 @@ void check_launch(const LoadedKernel& kernel, const LaunchShape& shape,
 
 }  // namespace
 
+HeldProgram OpenClBackend::program_of_spirv(const CompiledProgram& compiled) const {
+  std::size_t version_bytes = 0;
+  const bool is_known =
+      api_.clGetDeviceInfo(device_, CL_DEVICE_IL_VERSION, 0, nullptr, &version_bytes) == CL_SUCCESS;
+  // an empty text has its end
+  if (!is_known || version_bytes <= 1 || !api_.clCreateProgramWithIL.is_there()) {
+    throw Unsupported("runtime.opencl.no_spirv",
+                      fmt::format("the driver of '{}' takes no SPIR-V: compile the text of the "
+                                  "program",
+                                  info_.name));
+  }
+  cl_int status = CL_SUCCESS;
+  HeldProgram program(api_.clCreateProgramWithIL(context(), compiled.binary.data(),
+                                                 compiled.binary.size(), &status),
+                      {&api_});
+  if (status != CL_SUCCESS) {
+    throw_status(status, api_.clCreateProgramWithIL.name(), "load a program in SPIR-V");
+  }
+  status = api_.clBuildProgram(program.get(), 1, &device_, "-cl-kernel-arg-info", nullptr, nullptr);
+  if (status != CL_SUCCESS) {
+    throw_status(status, api_.clBuildProgram.name(),
+                 fmt::format("build a program in SPIR-V for '{}': {}", info_.name,
+                             build_log(api_, program.get(), device_)));
+  }
+  return program;
+}
+
 Backend::Program OpenClBackend::load(const CompiledProgram& compiled) {
+  if (compiled.kind == OutputKind::spirv) {
+    return program_of_spirv(compiled).release();
+  }
   BinaryParts parts = split_binary(compiled.binary);
   const std::size_t size_bytes = parts.driver_bytes;
   const auto* bytes = reinterpret_cast<const unsigned char*>(compiled.binary.data());
@@ -171,9 +201,9 @@ std::vector<HeldBuffer> OpenClBackend::set_arguments(cl_kernel kernel, const Loa
         ++index;
         status = api_.clSetKernelArg(kernel, index, sizeof(cl_sampler), &access.sampler);
       }
-    } else if (loaded.kinds[i] == ArgumentKind::memory && !has_svm()) {
+    } else if (is_memory(loaded.kinds[i]) && !has_svm()) {
       parts.push_back(buffers_.set_argument(kernel, index, read<DeviceAddress>(value)));
-    } else if (loaded.kinds[i] == ArgumentKind::memory) {
+    } else if (is_memory(loaded.kinds[i])) {
       void* const address = read<void*>(value);
       if (address == nullptr) {
         // NVIDIA's driver takes no null as a shared-memory pointer, but as a memory object
@@ -197,6 +227,23 @@ std::vector<HeldBuffer> OpenClBackend::set_arguments(cl_kernel kernel, const Loa
   return parts;
 }
 
+std::vector<MemoryUse> OpenClBackend::memory_uses(const LoadedKernel& loaded,
+                                                  const ArgumentView& arguments) const {
+  std::vector<MemoryUse> uses;
+  for (std::size_t i = 0; i < loaded.kinds.size(); ++i) {
+    const ArgumentKind kind = loaded.kinds[i];
+    if (is_memory(kind)) {
+      if (const auto address = read<DeviceAddress>(arguments.values[i]); address != 0) {
+        uses.push_back(memory_use(address, kind == ArgumentKind::memory));
+      }
+    } else if (kind == ArgumentKind::image || kind == ArgumentKind::texture) {
+      const ImageAccess access = image_access(read<Access>(arguments.values[i]));
+      uses.push_back({reinterpret_cast<std::uintptr_t>(access.image), kind == ArgumentKind::image});
+    }
+  }
+  return uses;
+}
+
 void OpenClBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shape,
                            const ArgumentView& arguments) {
   LoadedKernel& loaded = loaded_kernel(kernel);
@@ -210,8 +257,13 @@ void OpenClBackend::launch(Stream stream, Kernel kernel, const LaunchShape& shap
   {
     const std::lock_guard lock(loaded.mutex);
     const std::vector<HeldBuffer> parts = set_arguments(entry, loaded, shape, arguments);
-    status = api_.clEnqueueNDRangeKernel(on, entry, 3, nullptr, global.data(), block.data(), 0,
-                                         nullptr, nullptr);
+    const auto enqueue = [&](cl_uint count, const cl_event* before, cl_event* done) {
+      return api_.clEnqueueNDRangeKernel(on, entry, 3, nullptr, global.data(), block.data(), count,
+                                         before, done);
+    };
+    const std::shared_ptr<CommandOrder> order = order_of(on);
+    status = order == nullptr ? enqueue(0, nullptr, nullptr)
+                              : order->enqueue(memory_uses(loaded, arguments), enqueue);
   }
   if (status != CL_SUCCESS) {
     refuse_launch(status, api_.clEnqueueNDRangeKernel.name());

@@ -6,10 +6,6 @@
 namespace rtcg::runtime {
 namespace {
 
-const opencl::OpenClBackend& first_backend() {
-  return dynamic_cast<const opencl::OpenClBackend&>(*opencl_devices().devices.front());
-}
-
 cl_int CL_API_CALL device_info_without_svm(cl_device_id device, cl_device_info what,
                                            std::size_t size_bytes, void* value,
                                            std::size_t* value_bytes) {
@@ -61,7 +57,8 @@ class OpenClBuffers : public OpenClTest {
  protected:
   [[nodiscard]] static Device without_svm() {
     static const auto* const api = new opencl::Api(api_without_svm());
-    static auto* const backend = new opencl::OpenClBackend(*api, first_backend().device(), 0);
+    static auto* const backend =
+        new opencl::OpenClBackend(*api, first_backend().device(), {BackendKind::opencl, 0});
     return Device(*backend);
   }
 };

@@ -134,7 +134,8 @@ TEST_F(OpenClCompilerTest, KnowsTheParametersOfItsBinariesWhereTheDriverDoesNot)
   auto& real = dynamic_cast<opencl::OpenClBackend&>(device().backend());
   static auto* const api = new opencl::Api(real.api());
   api->clGetKernelArgInfo.set(reinterpret_cast<void*>(&no_argument_info));
-  static auto* const backend = new opencl::OpenClBackend(*api, real.device(), 0);
+  static auto* const backend =
+      new opencl::OpenClBackend(*api, real.device(), {BackendKind::opencl, 0});
   const Device silent(*backend);
   CompileRequest made = request(answer_text);
   made.options.defines = {{"ANSWER", "34"}};

@@ -21,6 +21,11 @@
 
 namespace rtcg::runtime {
 
+/// That of the first OpenCL device.
+inline const opencl::OpenClBackend& first_backend() {
+  return dynamic_cast<const opencl::OpenClBackend&>(*opencl_devices().devices.front());
+}
+
 /// Tests on the first OpenCL device; skipped where there is none. A device that rtcg refuses is
 /// trusted: the interface is tested, and no kernel here has barriers in loops.
 class OpenClTest : public ::testing::Test {
