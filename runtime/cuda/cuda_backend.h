@@ -13,9 +13,11 @@
 #include "rtcg/runtime/cuda/cuda_compiler.h"
 #include "rtcg/runtime/cuda/driver_api.h"
 #include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/device/driver_pool.h"
 #include "rtcg/runtime/device/external.h"
 #include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/graph_loop.h"
+#include "rtcg/runtime/device/graph_nodes.h"
 #include "rtcg/runtime/device/graphics.h"
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
@@ -54,6 +56,8 @@ class CudaBackend final : public Backend,
                           public ReplayBackend,
                           public PciBackend,
                           public GraphLoopBackend,
+                          public GraphNodeBackend,
+                          public DriverPoolBackend,
                           public GrowableBackend {
  public:
   /// @throws DeviceError  runtime.cuda.call_failed
@@ -186,6 +190,18 @@ class CudaBackend final : public Backend,
   [[nodiscard]] void* native_graph(Graph graph) const override;
   [[nodiscard]] std::size_t graph_nodes(Graph graph) override;
   [[nodiscard]] std::string graph_dot(Graph graph) override;
+  [[nodiscard]] Pool create_pool(const DriverPoolOptions& options) override;
+  [[nodiscard]] Pool import_pool(int file_descriptor) override;
+  void destroy_pool(Pool pool) noexcept override;
+  [[nodiscard]] DeviceAddress allocate_from(Pool pool, Stream stream,
+                                            std::size_t size_bytes) override;
+  [[nodiscard]] int export_pool(Pool pool) override;
+  [[nodiscard]] InterprocessHandle export_block(DeviceAddress block) override;
+  [[nodiscard]] DeviceAddress import_block(Pool pool, const InterprocessHandle& block) override;
+  [[nodiscard]] std::optional<int> nearest_numa_node() override;
+
+  [[nodiscard]] std::vector<Node> capture_ends(Stream stream) override;
+  void set_capture_ends(Stream stream, std::span<const Node> ends) override;
   void repeat_while(Stream stream, DeviceAddress condition,
                     const std::function<void()>& body) override;
 
@@ -201,6 +217,7 @@ class CudaBackend final : public Backend,
 
  private:
   void open_pool(CUmemoryPool pool, CUdevice reader) const;
+  [[nodiscard]] DeviceAddress take_from(CUmemoryPool from, Stream stream, std::size_t size_bytes);
   /// Opens our pool to another device, also if it is made later.
   void add_reader(CUdevice reader);
   [[nodiscard]] CUresult try_allocate(CUdeviceptr* address, std::size_t size_bytes,

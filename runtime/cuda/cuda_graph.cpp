@@ -420,6 +420,23 @@ void CudaBackend::repeat_while(Stream stream, DeviceAddress condition,
   resume_capture(stream, outer, loop.node);
 }
 
+std::vector<GraphNodeBackend::Node> CudaBackend::capture_ends(Stream stream) {
+  const CurrentContext current(*this);
+  const CapturePlace place = place_of(driver_, static_cast<CUstream>(stream));
+  return {place.before, place.before + place.count};
+}
+
+void CudaBackend::set_capture_ends(Stream stream, std::span<const Node> ends) {
+  const CurrentContext current(*this);
+  std::vector<CUgraphNode> nodes;
+  for (const Node each : ends) {
+    nodes.push_back(static_cast<CUgraphNode>(each));
+  }
+  driver_.cuStreamUpdateCaptureDependencies.must("add a node to a graph",
+                                                 static_cast<CUstream>(stream), nodes.data(),
+                                                 nodes.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
+
 void* CudaBackend::native_graph(Graph graph) const {
   return cuda_graph(graph).launched;
 }

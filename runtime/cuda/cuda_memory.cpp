@@ -217,7 +217,12 @@ DeviceAddress CudaBackend::allocate_on(Stream stream, std::size_t size_bytes) {
   }
   const detail::DeviceCall waits;
   const CurrentContext current(*this);
-  const CUmemoryPool from = pool();
+  return take_from(pool(), stream, size_bytes);
+}
+
+DeviceAddress CudaBackend::take_from(CUmemoryPool from, Stream stream, std::size_t size_bytes) {
+  const detail::DeviceCall waits;
+  const CurrentContext current(*this);
   CUdeviceptr address = 0;
   const auto& function = driver_.cuMemAllocFromPoolAsync;
   const std::size_t bytes = in_whole_words(size_bytes);

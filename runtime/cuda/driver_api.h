@@ -148,6 +148,11 @@ class Entry<CUresult (*)(Arguments...)> {
   X(cuMemPoolSetAttribute, 11020)                      \
   X(cuMemPoolGetAttribute, 11020)                      \
   X(cuMemPoolTrimTo, 11020)                            \
+  X(cuMemPoolDestroy, 11020)                           \
+  X(cuMemPoolExportToShareableHandle, 11020)           \
+  X(cuMemPoolImportFromShareableHandle, 11020)         \
+  X(cuMemPoolExportPointer, 11020)                     \
+  X(cuMemPoolImportPointer, 11020)                     \
   X(cuMemAllocFromPoolAsync, 11020)                    \
   X(cuMemFreeAsync, 11020)                             \
   X(cuStreamCreateWithPriority, 5050)                  \

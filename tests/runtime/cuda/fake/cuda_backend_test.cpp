@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rtcg/runtime/device/graph_loop.h"
+#include "rtcg/runtime/device/graph_nodes.h"
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/joint_launch.h"
 #include "rtcg/runtime/device/launch_attributes.h"
@@ -92,6 +93,26 @@ cuStreamBeginCaptureToGraph(0,4318,2)
   backend().destroy_graph(other);
   backend().destroy_graph(graph);
   backend().destroy_stream(stream);
+}
+
+TEST_F(CudaBackend, AddsNodesAfterChosenOnes) {
+  const Stream stream(device());
+  const Buffer<int> x(device(), 4);
+  take_calls();
+  const Graph graph = capture(stream, [&] {
+    add_nodes(stream, [&](GraphNodes& nodes) {
+      const GraphNode first = nodes.fill(x.subrange(0, 1), 1);
+      const GraphNode second = nodes.fill(x.subrange(1, 1), 1);
+      nodes.join({first, second, first});
+    });
+  });
+  const std::string calls = take_calls();
+  const std::string info = "cuStreamGetCaptureInfo()\n";
+  const std::string place = "cuStreamUpdateCaptureDependencies()\n";
+  EXPECT_EQ(calls.find("cuStreamBeginCapture()\n" + info + place + "cuMemsetD32Async"), 0U)
+      << calls;
+  EXPECT_NE(calls.find(info + place + info + place + "cuStreamEndCapture()\n"), std::string::npos)
+      << calls;
 }
 
 TEST_F(CudaBackend, IsFoundByItsPciAddress) {

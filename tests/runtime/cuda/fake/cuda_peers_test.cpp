@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/driver_pool.h"
 #include "rtcg/runtime/device/flags.h"
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/peer.h"
@@ -159,11 +160,70 @@ TEST_F(CudaPeers, ExportEventsToOtherProcesses) {
   EXPECT_EQ(live("event"), before);
 }
 
+TEST_F(CudaPeers, SharePoolsWithOtherProcesses) {
+  const int before = live("pool");
+  {
+    const Stream stream(device());
+    take_calls();
+    DriverPool pool(device(), {.is_exportable = true});
+    const std::string made = take_calls();
+    EXPECT_EQ(made.find("cuMemPoolCreate(0,1,1)\ncuMemPoolSetAttribute("), 0U) << made;
+    const Buffer<int> values = pool.allocate<int>(stream, 3);
+    const int file = pool.export_file();
+    const InterprocessHandle block = pool.export_block(values.ref().as<const std::byte>());
+    EXPECT_EQ(take_calls(),
+              "cuMemAllocFromPoolAsync(12)\ncuMemPoolExportToShareableHandle(1)\n"
+              "cuMemPoolExportPointer()\n");
+    DriverPool theirs(device(), file);
+    Memory imported = theirs.import_block(stream, block, 12);
+    EXPECT_EQ(take_calls(), "cuMemPoolImportFromShareableHandle(41,1)\ncuMemPoolImportPointer()\n");
+    EXPECT_EQ(imported.address(), values.address());
+    EXPECT_ERROR("runtime.pool.wrong_device",
+                 theirs.import_block(Device::host().default_stream(), block, 12));
+    EXPECT_ERROR("runtime.pool.wrong_device",
+                 pool.allocate_bytes(Device::host().default_stream(), 12));
+    fail_next("cuMemPoolExportToShareableHandle", CUDA_ERROR_INVALID_VALUE);
+    EXPECT_ERROR("runtime.cuda.call_failed", static_cast<void>(pool.export_file()));
+    EXPECT_EQ(pool.allocate_bytes(stream, 0).address(), 0U);
+  }
+  EXPECT_EQ(live("pool"), before);
+}
+
+TEST_F(CudaPeers, PlacePoolsAtNumaNodes) {
+  const Stream stream(device());
+  EXPECT_EQ(nearest_numa_node(device()), 1);
+  EXPECT_EQ(nearest_numa_node(Device::host()), std::nullopt);
+  take_calls();
+  {
+    std::optional<Buffer<int>> values;
+    {
+      DriverPool pool(device(), {.numa_node = 1});
+      const std::string calls = take_calls();
+      EXPECT_EQ(calls.find("cuMemPoolCreate(1,3,0)\ncuMemPoolSetAccess("), 0U) << calls;
+      values.emplace(pool.allocate<int>(stream, 3));
+    }
+    EXPECT_EQ(live("pool"), 1) << "its memory keeps it";
+    EXPECT_NO_THROW(static_cast<void>(values->host_span()));
+  }
+  EXPECT_EQ(live("pool"), 0);
+  EXPECT_ERROR("runtime.driver_pool.bad_options",
+               DriverPool(device(), {.numa_node = 0, .is_exportable = true}));
+  for (const CUresult status : {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED}) {
+    fail_next("cuMemPoolCreate", status);
+    EXPECT_ERROR("runtime.driver_pool.unsupported", DriverPool(device(), {.numa_node = 0}));
+  }
+  fail_next("cuMemPoolSetAccess", CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_ERROR("runtime.cuda.call_failed", DriverPool(device(), {.numa_node = 0}));
+  EXPECT_EQ(live("pool"), 0);
+}
+
 TEST(Interprocess, IsUnsupportedByOtherDevices) {
   const Buffer<int> values(Device::host(), 2);
   EXPECT_ERROR("runtime.interprocess.unsupported",
                export_memory(values.ref().as<const std::byte>()));
   EXPECT_ERROR("runtime.interprocess.unsupported", InterprocessEvent(Device::host()));
+  EXPECT_ERROR("runtime.driver_pool.unsupported", DriverPool(Device::host()));
+  EXPECT_ERROR("runtime.driver_pool.unsupported", DriverPool(Device::host(), 3));
   EXPECT_ERROR("runtime.interprocess.unsupported", ImportedMemory(Device::host(), MemoryHandle{}));
 }
 

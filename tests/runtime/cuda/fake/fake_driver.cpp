@@ -84,7 +84,8 @@ CUresult device_attribute(int* value, CUdevice_attribute attribute, CUdevice /*d
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
       {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
       {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
-      {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1}};
+      {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+      {CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, 1}};
   const auto found = values.find(attribute);
   *value = found == values.end() ? 0 : found->second;
   // One that this driver is too old for.

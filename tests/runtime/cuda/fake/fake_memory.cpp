@@ -66,12 +66,47 @@ CUresult host_address(CUdeviceptr* address, void* pointer, unsigned int /*flags*
 }
 
 CUresult pool_create(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  // of a pool that a program places or shares
+  if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    RETURN_IF_FAILED("cuMemPoolCreate", properties->location.id, properties->location.type,
+                     properties->handleTypes);
+    *pool = static_cast<CUmemoryPool>(make("pool"));
+    return CUDA_SUCCESS;
+  }
   RETURN_IF_FAILED("cuMemPoolCreate", properties->location.id);
   *pool = reinterpret_cast<CUmemoryPool>(0x99);
   return CUDA_SUCCESS;
 }
 CUresult pool_set(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   return enter("cuMemPoolSetAttribute", number(pool), attribute, *static_cast<cuuint64_t*>(value));
+}
+CUresult pool_destroy(CUmemoryPool /*pool*/) {
+  drop("pool");
+  return enter("cuMemPoolDestroy");
+}
+CUresult pool_export(void* file, CUmemoryPool /*pool*/, CUmemAllocationHandleType kind,
+                     unsigned long long /*flags*/) {
+  RETURN_IF_FAILED("cuMemPoolExportToShareableHandle", kind);
+  *static_cast<int*>(file) = 41;
+  return CUDA_SUCCESS;
+}
+CUresult pool_import(CUmemoryPool* pool, void* file, CUmemAllocationHandleType kind,
+                     unsigned long long /*flags*/) {
+  RETURN_IF_FAILED("cuMemPoolImportFromShareableHandle", number(file), kind);
+  *pool = static_cast<CUmemoryPool>(make("pool"));
+  return CUDA_SUCCESS;
+}
+CUresult block_export(CUmemPoolPtrExportData* data, CUdeviceptr address) {
+  RETURN_IF_FAILED("cuMemPoolExportPointer");
+  std::memcpy(data->reserved, &address, sizeof(address));
+  return CUDA_SUCCESS;
+}
+// The same memory: the other process is this one.
+CUresult block_import(CUdeviceptr* address, CUmemoryPool /*pool*/, CUmemPoolPtrExportData* data) {
+  RETURN_IF_FAILED("cuMemPoolImportPointer");
+  std::memcpy(address, data->reserved, sizeof(*address));
+  return CUDA_SUCCESS;
 }
 CUresult pool_trim(CUmemoryPool /*pool*/, std::size_t keep_bytes) {
   RETURN_IF_FAILED("cuMemPoolTrimTo", keep_bytes);
@@ -414,6 +449,11 @@ void add_memory_functions(Table& table) {
   MADE(cuMemPoolCreate, 11020, pool_create)
   MADE(cuMemPoolSetAttribute, 11020, pool_set)
   MADE(cuMemPoolTrimTo, 11020, pool_trim)
+  MADE(cuMemPoolDestroy, 11020, pool_destroy)
+  MADE(cuMemPoolExportToShareableHandle, 11020, pool_export)
+  MADE(cuMemPoolImportFromShareableHandle, 11020, pool_import)
+  MADE(cuMemPoolExportPointer, 11020, block_export)
+  MADE(cuMemPoolImportPointer, 11020, block_import)
   MADE(cuMemAllocFromPoolAsync, 11020, pool_alloc)
   MADE(cuMemFreeAsync, 11020, pool_free)
   MADE(cuStreamCreateWithPriority, 5050, stream_create)
