@@ -67,6 +67,25 @@ CUarray_format format_of(TexelKind kind) {
   return CU_AD_FORMAT_SIGNED_INT32;
 }
 
+CUDA_TEXTURE_DESC texture_of(const ImageShape& shape, const TextureOptions& options) {
+  CUDA_TEXTURE_DESC about = {};
+  // clamped along axes that are none: those with a border halve what is next to it
+  std::fill(std::begin(about.addressMode), std::end(about.addressMode), CU_TR_ADDRESS_MODE_CLAMP);
+  std::fill_n(about.addressMode, shape.dimensions(), mode_of(options.address));
+  about.filterMode =
+      options.filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
+  if (shape.levels > 1) {
+    about.mipmapFilterMode = options.level_filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR
+                                                                        : CU_TR_FILTER_MODE_POINT;
+    about.maxMipmapLevelClamp = static_cast<float>(shape.levels - 1);
+  }
+  const bool is_integer =
+      shape.kind == TexelKind::i32 || shape.kind == TexelKind::u8 || shape.kind == TexelKind::f64;
+  about.flags = (options.is_normalised ? CU_TRSF_NORMALIZED_COORDINATES : 0U) |
+                (is_integer ? CU_TRSF_READ_AS_INTEGER : 0U);
+  return about;
+}
+
 CUDA_ARRAY3D_DESCRIPTOR descriptor_of(const ImageShape& shape) {
   CUDA_ARRAY3D_DESCRIPTOR about = {};
   about.Width = shape.extent.width;
@@ -170,21 +189,7 @@ ImageBackend::Access CudaBackend::create_texture(Image image, const ImageShape& 
   } else {
     resource = resource_of(array_of(image));
   }
-  CUDA_TEXTURE_DESC about = {};
-  // clamped along axes that are none: those with a border halve what is next to it
-  std::fill(std::begin(about.addressMode), std::end(about.addressMode), CU_TR_ADDRESS_MODE_CLAMP);
-  std::fill_n(about.addressMode, shape.dimensions(), mode_of(options.address));
-  about.filterMode =
-      options.filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
-  if (shape.levels > 1) {
-    about.mipmapFilterMode = options.level_filter == FilterMode::linear ? CU_TR_FILTER_MODE_LINEAR
-                                                                        : CU_TR_FILTER_MODE_POINT;
-    about.maxMipmapLevelClamp = static_cast<float>(shape.levels - 1);
-  }
-  const bool is_integer =
-      shape.kind == TexelKind::i32 || shape.kind == TexelKind::u8 || shape.kind == TexelKind::f64;
-  about.flags = (options.is_normalised ? CU_TRSF_NORMALIZED_COORDINATES : 0U) |
-                (is_integer ? CU_TRSF_READ_AS_INTEGER : 0U);
+  const CUDA_TEXTURE_DESC about = texture_of(shape, options);
   CUtexObject texture = 0;
   driver_.cuTexObjectCreate.must("make a texture", &texture, &resource, &about, nullptr);
   return texture;

@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/runtime/device/checked_end.h"
+#include "rtcg/runtime/device/launch_capture.h"
 
 namespace rtcg::runtime {
 namespace {
@@ -155,10 +156,15 @@ struct Texture::State {
   State(std::shared_ptr<const ImageArray::State> of, const TextureOptions& given)
       : image(std::move(of)),
         options(given),
-        handle(image->backend.create_texture(image->handle, image->shape, given)) {}
+        handle(image->backend.create_texture(image->handle, image->shape, given)) {
+    detail::note_image(image->device, handle, {image->handle, image->shape, false, given, 0});
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { image->backend.destroy_texture(handle); }
+  ~State() {
+    detail::forget_image(image->device, handle);
+    image->backend.destroy_texture(handle);
+  }
 };
 
 Texture::Texture(const ImageArray& image, const TextureOptions& options) {
@@ -209,10 +215,15 @@ struct Surface::State {
 
   State(std::shared_ptr<const ImageArray::State> of, int level)
       : image(std::move(of)),
-        handle(image->backend.create_surface(image->handle, image->shape, level)) {}
+        handle(image->backend.create_surface(image->handle, image->shape, level)) {
+    detail::note_image(image->device, handle, {image->handle, image->shape, true, {}, level});
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { image->backend.destroy_surface(handle); }
+  ~State() {
+    detail::forget_image(image->device, handle);
+    image->backend.destroy_surface(handle);
+  }
 };
 
 namespace {

@@ -33,6 +33,7 @@ namespace fs = std::filesystem;
 struct Block {
   DeviceAddress address = 0;
   std::size_t size_bytes = 0;
+  std::optional<NotedImage> image{};  // then without an address
 };
 
 struct Variable {
@@ -46,6 +47,7 @@ struct Notes {
   std::mutex mutex;
   // the sizes of all that begin there: an array may be made of memory that a buffer owns
   std::map<std::pair<const Backend*, DeviceAddress>, std::vector<std::size_t>> blocks;
+  std::map<std::pair<const Backend*, ImageBackend::Access>, NotedImage> images;
   std::map<const LoadedProgram*, std::vector<Variable>> variables;
   std::map<std::pair<const Backend*, std::string>, int> launches;  // of a text and a kernel
   std::set<std::string> told;
@@ -65,7 +67,7 @@ struct Notes {
     const std::size_t size_bytes = *std::max_element(sizes_bytes.begin(), sizes_bytes.end());
     const bool is_inside =
         place.first == &backend && address - place.second <= size_bytes && size_bytes != 0;
-    return is_inside ? std::optional(Block{place.second, size_bytes}) : std::nullopt;
+    return is_inside ? std::optional(Block{place.second, size_bytes, {}}) : std::nullopt;
   }
 };
 
@@ -223,7 +225,7 @@ class Capture final : public LaunchCapture {
     if (const auto found = notes.variables.find(kernel.program.get());
         found != notes.variables.end()) {
       for (const Variable& each : found->second) {
-        add_memory({each.symbol.address, each.symbol.size_bytes}, each.name, {}, each.name);
+        add_memory({each.symbol.address, each.symbol.size_bytes, {}}, each.name, {}, each.name);
       }
     }
     return {};
@@ -285,7 +287,18 @@ class Capture final : public LaunchCapture {
       }
     }
     if (known.is_image) {
-      return fmt::format("argument {} ('{}') is an image", number + 1, argument.name);
+      ImageBackend::Access access = 0;  // a handle, whatever made it
+      std::memcpy(&access, argument.bytes.data(), std::min(sizeof(access), argument.bytes.size()));
+      const auto image = notes.images.find({&device_.backend(), access});
+      if (image == notes.images.end()) {
+        return fmt::format("argument {} ('{}') is an image that rtcg has not made", number + 1,
+                           argument.name);
+      }
+      const NotedImage& noted = image->second;
+      argument.access = CapturedAccess{add_image(noted, argument.name), noted.is_surface,
+                                       noted.options, noted.level};
+      launch_.arguments.push_back(std::move(argument));
+      return {};
     }
     const bool is_pointer = known.is_pointer || argument.type.find('*') != std::string::npos;
     for (std::size_t at = 0;
@@ -308,10 +321,27 @@ class Capture final : public LaunchCapture {
     return {};
   }
 
+  std::size_t add_image(const NotedImage& image, const std::string& name) {
+    const auto known = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& other) {
+      return other.image && other.image->image == image.image;
+    });
+    if (known != blocks_.end()) {
+      return static_cast<std::size_t>(known - blocks_.begin());
+    }
+    CapturedMemory memory;
+    memory.name = fresh(name, files_);
+    memory.size_bytes = texel_bytes_of_all_levels(image.shape);
+    memory.element = element_type(image.shape.kind);
+    memory.image = image.shape;
+    blocks_.push_back({0, memory.size_bytes, image});
+    launch_.memories.push_back(std::move(memory));
+    return blocks_.size() - 1;
+  }
+
   std::size_t add_memory(const Block& block, const std::string& name, const std::string& type,
                          const std::string& variable) {
     const auto known = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& other) {
-      return other.address == block.address;
+      return !other.image && other.address == block.address;
     });
     if (known != blocks_.end()) {
       return static_cast<std::size_t>(known - blocks_.begin());
@@ -331,6 +361,10 @@ class Capture final : public LaunchCapture {
 
   [[nodiscard]] std::vector<std::byte> bytes_of(const Block& block) const {
     std::vector<std::byte> bytes(block.size_bytes);
+    if (block.image) {
+      read_texels(*block.image, bytes.data());
+      return bytes;
+    }
     CopyRegion region;
     region.source.address = block.address;
     region.target.side = CopyRegion::Side::host;
@@ -339,6 +373,24 @@ class Capture final : public LaunchCapture {
     device_.backend().copy(stream_.native_handle(), region);
     stream_.synchronize();
     return bytes;
+  }
+
+  void read_texels(const NotedImage& image, std::byte* to) const {
+    for (int level = 0; level < image.shape.levels; ++level) {
+      const ImageShape own = image.shape.level(level);
+      ImageBackend::Copy copy;
+      copy.image = image.image;
+      copy.shape = image.shape;
+      copy.level = level;
+      copy.extent = {own.length(0), own.length(1), own.length(2)};
+      const std::size_t row_bytes = own.length(0) * own.texel_bytes();
+      copy.memory = {CopyRegion::Side::host, reinterpret_cast<DeviceAddress>(to), row_bytes,
+                     row_bytes * own.length(1)};
+      copy.is_to_image = false;
+      dynamic_cast<ImageBackend&>(device_.backend()).copy_image(stream_.native_handle(), copy);
+      to += own.size_bytes();
+    }
+    stream_.synchronize();
   }
 
   void write_program() {
@@ -377,6 +429,13 @@ class Capture final : public LaunchCapture {
 
   [[nodiscard]] std::string value_of(const CapturedArgument& argument) const {
     std::string text;
+    if (argument.access) {
+      const CapturedMemory& memory = launch_.memories[argument.access->memory];
+      return fmt::format("{} of `{}.npy`, {} x {} x {} texels of {} channels of {}",
+                         argument.access->is_surface ? "surface" : "texture", memory.name,
+                         memory.image->length(0), memory.image->length(1), memory.image->length(2),
+                         memory.image->channels, name(memory.image->kind));
+    }
     for (const CapturedPointer& pointer : argument.pointers) {
       const CapturedMemory& memory = launch_.memories[pointer.memory];
       text += fmt::format("{}`{}.npy`", text.empty() ? "" : ", ", memory.name);
@@ -452,6 +511,22 @@ void forget_memory(Device device, DeviceAddress address, std::size_t size_bytes)
   }
   if (sizes.empty()) {
     notes.blocks.erase(found);
+  }
+}
+
+void note_image(Device device, ImageBackend::Access access, const NotedImage& image) noexcept {
+  if (are_launches_captured()) {
+    Notes& notes = Notes::instance();
+    const std::lock_guard lock(notes.mutex);
+    notes.images.insert_or_assign({&device.backend(), access}, image);
+  }
+}
+
+void forget_image(Device device, ImageBackend::Access access) noexcept {
+  if (are_launches_captured()) {
+    Notes& notes = Notes::instance();
+    const std::lock_guard lock(notes.mutex);
+    notes.images.erase({&device.backend(), access});
   }
 }
 

@@ -9,12 +9,13 @@
 //
 // They are read when the process first allocates or launches. A captured launch waits for its
 // stream before and after; nothing else changes. Not captured are launches within graphs, joint
-// launches of several devices, kernels with images, and pointers to memory that rtcg has not
-// allocated: the folder then says so.
+// launches of several devices, and images and pointers to memory that rtcg has not made: a message
+// then says so.
 
 #include <memory>
 #include <optional>
 
+#include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/launch_attributes.h"
 
@@ -23,6 +24,17 @@ namespace rtcg::runtime::detail {
 /// Notes memory of a device, if launches are captured: kernels get pointers into it.
 void note_memory(Device device, DeviceAddress address, std::size_t size_bytes) noexcept;
 void forget_memory(Device device, DeviceAddress address, std::size_t size_bytes) noexcept;
+/// How a texture or a surface reaches an image of a device.
+struct NotedImage {
+  ImageBackend::Image image = nullptr;
+  ImageShape shape;
+  bool is_surface = false;
+  TextureOptions options;  ///< of a texture
+  int level = 0;           ///< of a surface
+};
+/// Notes a texture or a surface, if launches are captured: kernels get its handle.
+void note_image(Device device, ImageBackend::Access access, const NotedImage& image) noexcept;
+void forget_image(Device device, ImageBackend::Access access) noexcept;
 /// Notes a variable of a program that was asked for.
 void note_variable(const LoadedProgram* program, const std::string& name, SymbolAddress variable);
 void forget_variables(const LoadedProgram* program) noexcept;

@@ -134,7 +134,11 @@ std::vector<DeclaredInText> device_parameters(std::string_view text, std::string
     }
     std::vector<DeclaredInText> parameters;
     for (const std::string_view part : parts_within(text, open)) {
-      if (const std::string plain = trimmed(part); !plain.empty() && plain != "void") {
+      const std::string plain = trimmed(part);
+      // a sampler of OpenCL is one argument with the image before it
+      const bool is_sampler = !parameters.empty() && parameters.back().is_image &&
+                              has_word(words_of(plain), {"sampler_t"});
+      if (!plain.empty() && plain != "void" && !is_sampler) {
         parameters.push_back(declaration(plain));
       }
     }
@@ -209,6 +213,31 @@ ElementType element_type(const std::string& type) {
     }
   }
   return found;
+}
+
+ElementType element_type(TexelKind kind) {
+  switch (kind) {
+    case TexelKind::f32:
+      return {'f', 4};
+    case TexelKind::f16:
+      return {'u', 2};
+    case TexelKind::i32:
+      return {'i', 4};
+    case TexelKind::f64:
+      return {'f', 8};
+    case TexelKind::u8:
+    case TexelKind::unorm8:
+      break;
+  }
+  return {'u', 1};
+}
+
+std::size_t texel_bytes_of_all_levels(const ImageShape& shape) {
+  std::size_t bytes = 0;
+  for (int level = 0; level < shape.levels; ++level) {
+    bytes += shape.level(level).size_bytes();
+  }
+  return bytes;
 }
 
 std::string c_string(const std::string& text) {
@@ -358,7 +387,7 @@ std::string literal(const CapturedArgument& argument) {
 }
 
 bool is_array_of_bytes(const CapturedArgument& argument) {
-  return !argument.is_pointer() && literal(argument).empty();
+  return !argument.access && !argument.is_pointer() && literal(argument).empty();
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "rtcg/runtime/device/backend.h"
+#include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/launch_attributes.h"
 
 namespace rtcg::runtime {
@@ -22,13 +24,23 @@ struct ElementType {
   std::size_t size_bytes = 1;
 };
 
-/// Memory that a launch reaches, whole allocations, or a variable of the program.
+/// Memory that a launch reaches, whole allocations, a variable of the program, or an image.
 struct CapturedMemory {
   std::string name;  ///< `x`, of the file x.npy
   std::size_t size_bytes = 0;
   ElementType element;
   std::string variable;  ///< the program's name for it; empty: it is no variable
+  /// Of an image, whose texels are without gaps, each level after the one before.
+  std::optional<ImageShape> image{};
   bool is_changed = false;
+};
+
+/// How a launch reaches an image: by a texture or a surface.
+struct CapturedAccess {
+  std::size_t memory = 0;  ///< a number among those of the launch
+  bool is_surface = false;
+  TextureOptions options{};  ///< of a texture
+  int level = 0;             ///< of a surface
 };
 
 /// Where an argument points to.
@@ -44,6 +56,7 @@ struct CapturedArgument {
   bool is_local = false;  ///< memory of an OpenCL work group: the value is its length
   std::vector<std::byte> bytes;
   std::vector<CapturedPointer> pointers;
+  std::optional<CapturedAccess> access{};
 
   /// Whether it is one address, also a null pointer, which points nowhere.
   [[nodiscard]] bool is_pointer() const {
@@ -95,6 +108,11 @@ struct DeclaredInText {
                                                              BackendKind kind, std::size_t count);
 /// `const float *` -> f, 4 bytes.
 [[nodiscard]] ElementType element_type(const std::string& type);
+
+/// The numbers in the texels of an image.
+[[nodiscard]] ElementType element_type(TexelKind kind);
+/// Of all levels of an image.
+[[nodiscard]] std::size_t texel_bytes_of_all_levels(const ImageShape& shape);
 
 /// A string literal of C.
 [[nodiscard]] std::string c_string(const std::string& text);

@@ -1,5 +1,7 @@
 // A launch of the host as a program of its own.
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/runtime/compile/compile_words.h"
@@ -9,8 +11,36 @@
 namespace rtcg::runtime {
 namespace {
 
+/// `  rtcg_image image_t = {...};`, and the pointer that the kernel takes.
+std::string declare_image(const CapturedLaunch& launch, const CapturedArgument& argument) {
+  const CapturedAccess& access = *argument.access;
+  const CapturedMemory& memory = launch.memories[access.memory];
+  const ImageShape& shape = *memory.image;
+  const ImageShape own = shape.level(access.level);
+  std::size_t before_bytes = 0;
+  for (int level = 0; level < access.level; ++level) {
+    before_bytes += shape.level(level).size_bytes();
+  }
+  const std::size_t row_bytes = own.length(0) * own.texel_bytes();
+  return fmt::format(
+      "  const rtcg_image image_{0} = {{memory_{1} + {2}, {{{3}, {4}, {5}}}, {6}, {7}, {8}, {9}, "
+      "{10}, {11}, {12}, {13}, {14}}};\n"
+      "  const rtcg_image *argument_{0} = &image_{0}; /* {15} */\n",
+      argument.name, memory.name, before_bytes, own.length(0), own.length(1), own.length(2),
+      row_bytes, row_bytes * own.length(1), static_cast<int>(shape.kind), shape.channels,
+      static_cast<int>(access.options.address), access.options.filter == FilterMode::linear ? 1 : 0,
+      access.options.is_normalised ? 1 : 0, shape.levels,
+      access.options.level_filter == FilterMode::linear ? 1 : 0,
+      access.is_surface ? "rtcg_surface" : "rtcg_texture");
+}
+
 std::string program_text(const CapturedLaunch& launch) {
-  std::string text = detail::replay_head(launch, "", {"rtcg/host_kernel.h"});
+  const bool has_images =
+      std::any_of(launch.arguments.begin(), launch.arguments.end(),
+                  [](const CapturedArgument& each) { return each.access.has_value(); });
+  std::string text =
+      has_images ? detail::replay_head(launch, "", {"rtcg/host_kernel.h", "rtcg/host_image.h"})
+                 : detail::replay_head(launch, "", {"rtcg/host_kernel.h"});
   text += fmt::format("\nRTCG_KERNEL void {}(const rtcg_launch *launch, void *const *arguments);\n",
                       launch.kernel);
   for (const CapturedMemory& memory : launch.memories) {
@@ -33,7 +63,8 @@ std::string program_text(const CapturedLaunch& launch) {
   }
   std::string addresses;
   for (const CapturedArgument& argument : launch.arguments) {
-    text += detail::declare_argument(launch, argument, "void *const");
+    text += argument.access ? declare_image(launch, argument)
+                            : detail::declare_argument(launch, argument, "void *const");
     addresses +=
         fmt::format("{}(void *){}", addresses.empty() ? "" : ", ", detail::address_of(argument));
   }

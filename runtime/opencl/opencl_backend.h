@@ -32,6 +32,11 @@ namespace rtcg::runtime::opencl {
 [[nodiscard]] cl_svm_mem_flags svm_flags(cl_device_svm_capabilities capabilities, MemoryKind kind,
                                          const std::string& device_name);
 
+/// How OpenCL says what an image, or an address mode of a texture, is.
+[[nodiscard]] cl_image_format format_of(const ImageShape& shape);
+[[nodiscard]] cl_mem_object_type object_of(const ImageShape& shape);
+[[nodiscard]] cl_addressing_mode mode_of(AddressMode mode);
+
 /// One OpenCL device, in its own context, which is made when it is first needed.
 ///
 /// Memory is shared virtual memory, so an address is a plain pointer on both sides; so is pinned

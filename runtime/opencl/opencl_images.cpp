@@ -11,6 +11,12 @@
 namespace rtcg::runtime::opencl {
 namespace {
 
+cl_mem memory_of(ImageBackend::Image image) {
+  return static_cast<cl_mem>(image);
+}
+
+}  // namespace
+
 cl_image_format format_of(const ImageShape& shape) {
   constexpr std::array<cl_channel_type, 6> types = {
       CL_FLOAT, CL_HALF_FLOAT, CL_SIGNED_INT32, CL_UNSIGNED_INT8, CL_UNORM_INT8, CL_SIGNED_INT32};
@@ -28,11 +34,11 @@ cl_mem_object_type object_of(const ImageShape& shape) {
   return types[static_cast<std::size_t>(shape.dimensions() - 1)];
 }
 
-cl_mem memory_of(ImageBackend::Image image) {
-  return static_cast<cl_mem>(image);
+cl_addressing_mode mode_of(AddressMode mode) {
+  constexpr std::array<cl_addressing_mode, 4> modes = {
+      CL_ADDRESS_CLAMP_TO_EDGE, CL_ADDRESS_CLAMP, CL_ADDRESS_REPEAT, CL_ADDRESS_MIRRORED_REPEAT};
+  return modes[static_cast<std::size_t>(mode)];
 }
-
-}  // namespace
 
 std::string OpenClBackend::why_no_image(const ImageShape& shape) {
   cl_bool has_images = CL_FALSE;
@@ -230,13 +236,11 @@ OpenClBackend::ImageAccess OpenClBackend::image_access(Access handle) const {
 
 ImageBackend::Access OpenClBackend::create_texture(Image image, const ImageShape& /*shape*/,
                                                    const TextureOptions& options) {
-  constexpr std::array<cl_addressing_mode, 4> modes = {
-      CL_ADDRESS_CLAMP_TO_EDGE, CL_ADDRESS_CLAMP, CL_ADDRESS_REPEAT, CL_ADDRESS_MIRRORED_REPEAT};
   const std::array<cl_sampler_properties, 7> properties = {
       CL_SAMPLER_NORMALIZED_COORDS,
       static_cast<cl_sampler_properties>(options.is_normalised ? CL_TRUE : CL_FALSE),
       CL_SAMPLER_ADDRESSING_MODE,
-      modes[static_cast<std::size_t>(options.address)],
+      mode_of(options.address),
       CL_SAMPLER_FILTER_MODE,
       static_cast<cl_sampler_properties>(options.filter == FilterMode::linear ? CL_FILTER_LINEAR
                                                                               : CL_FILTER_NEAREST),

@@ -119,8 +119,85 @@ static void set_pointer(cl_kernel kernel, cl_uint index, cl_mem memory, size_t o
 }
 )";
 
-std::string set_argument(const CapturedLaunch& launch, std::size_t index) {
-  const CapturedArgument& argument = launch.arguments[index];
+constexpr std::string_view image_helpers = R"(
+/* An image with the texels of an .npy file. */
+static cl_mem make_image(cl_context context, cl_command_queue queue, const char *path, size_t bytes, cl_image_format format,
+                         cl_image_desc about, const size_t *extent) {
+  static const size_t origin[3] = {0, 0, 0};
+  unsigned char *const texels = read_array(path, bytes);
+  cl_int status;
+  cl_mem image = clCreateImage(context, CL_MEM_READ_WRITE, &format, &about, NULL, &status);
+  must(status, "clCreateImage");
+  must(clEnqueueWriteImage(queue, image, CL_TRUE, origin, extent, 0, 0, texels, 0, NULL, NULL), "clEnqueueWriteImage");
+  free(texels);
+  return image;
+}
+
+static cl_sampler make_sampler(cl_context context, cl_bool is_normalised, cl_addressing_mode address, cl_filter_mode filter) {
+  const cl_sampler_properties properties[7] = {CL_SAMPLER_NORMALIZED_COORDS, is_normalised, CL_SAMPLER_ADDRESSING_MODE, address,
+                                               CL_SAMPLER_FILTER_MODE, filter, 0};
+  cl_int status;
+  cl_sampler sampler = clCreateSamplerWithProperties(context, properties, &status);
+  must(status, "clCreateSamplerWithProperties");
+  return sampler;
+}
+)";
+
+constexpr std::string_view image_download = R"(
+static unsigned char *download_image(cl_command_queue queue, cl_mem image, const size_t *extent, size_t bytes) {
+  static const size_t origin[3] = {0, 0, 0};
+  unsigned char *const texels = (unsigned char *)malloc(bytes);
+  must(clEnqueueReadImage(queue, image, CL_TRUE, origin, extent, 0, 0, texels, 0, NULL, NULL), "clEnqueueReadImage");
+  return texels;
+}
+)";
+
+std::string make_image(const CapturedMemory& memory) {
+  const ImageShape& shape = *memory.image;
+  const cl_image_format format = format_of(shape);
+  return fmt::format(
+      R"(  const cl_image_format format_{0} = {{{1:#x}, {2:#x}}};
+  cl_image_desc about_{0};
+  memset(&about_{0}, 0, sizeof(about_{0}));
+  about_{0}.image_type = {3:#x};
+  about_{0}.image_width = {4};
+  about_{0}.image_height = {5};
+  about_{0}.image_depth = {6};
+  about_{0}.image_array_size = {7};
+  const size_t extent_{0}[3] = {{{8}, {9}, {10}}};
+  cl_mem memory_{0} = make_image(context, queue, "{0}.npy", {11}, format_{0}, about_{0}, extent_{0});
+)",
+      memory.name, format.image_channel_order, format.image_channel_data_type, object_of(shape),
+      shape.extent.width, shape.extent.height, shape.extent.depth, shape.layers, shape.length(0),
+      shape.length(1), shape.length(2), memory.size_bytes);
+}
+
+/// An image, and for a texture the sampler after it.
+std::string set_image(const CapturedLaunch& launch, const CapturedArgument& argument,
+                      std::size_t index) {
+  const CapturedAccess& access = *argument.access;
+  std::string text = fmt::format(
+      "  must(clSetKernelArg(kernel, {}, sizeof(cl_mem), &memory_{}), \"clSetKernelArg\"); /* {} "
+      "*/\n",
+      index, launch.memories[access.memory].name, argument.name);
+  if (!access.is_surface) {
+    text += fmt::format(
+        "  cl_sampler sampler_{0} = make_sampler(context, {1}, {2:#x}, {3:#x});\n"
+        "  must(clSetKernelArg(kernel, {4}, sizeof(cl_sampler), &sampler_{0}), "
+        "\"clSetKernelArg\");\n",
+        argument.name, access.options.is_normalised ? 1 : 0, mode_of(access.options.address),
+        access.options.filter == FilterMode::linear ? CL_FILTER_LINEAR : CL_FILTER_NEAREST,
+        index + 1);
+  }
+  return text;
+}
+
+/// @param index  of the kernel's parameter
+std::string set_argument(const CapturedLaunch& launch, const CapturedArgument& argument,
+                         std::size_t index) {
+  if (argument.access) {
+    return set_image(launch, argument, index);
+  }
   if (argument.is_local) {
     std::size_t bytes = 0;
     std::memcpy(&bytes, argument.bytes.data(), std::min(sizeof(bytes), argument.bytes.size()));
@@ -149,6 +226,11 @@ std::string program_text(const CapturedLaunch& launch, bool has_svm, const std::
       detail::replay_head(launch, "#define CL_TARGET_OPENCL_VERSION 200\n", {"CL/cl.h"});
   text += helpers;
   text += has_svm ? shared_memory_helpers : buffer_helpers;
+  const bool has_images =
+      std::any_of(launch.memories.begin(), launch.memories.end(),
+                  [](const CapturedMemory& each) { return each.image.has_value(); });
+  text += has_images ? image_helpers : "";
+  text += has_images && launch.has_ended ? image_download : "";
   text +=
       fmt::format(R"(
 int main(void) {{
@@ -165,14 +247,22 @@ int main(void) {{
                   detail::c_string(launch.device_name), detail::c_string(options), launch.kernel);
   std::vector<std::string> fetched;
   for (const CapturedMemory& memory : launch.memories) {
+    if (memory.image) {
+      text += make_image(memory);
+      fetched.push_back(fmt::format("download_image(queue, memory_{0}, extent_{0}, {1})",
+                                    memory.name, memory.size_bytes));
+      continue;
+    }
     text +=
         fmt::format("  {0}memory_{1} = upload(context, queue, \"{1}.npy\", {2});\n",
                     has_svm ? "unsigned char *const " : "cl_mem ", memory.name, memory.size_bytes);
     fetched.push_back(
         fmt::format("download(queue, memory_{}, {})", memory.name, memory.size_bytes));
   }
-  for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
-    text += set_argument(launch, i);
+  std::size_t index = 0;
+  for (const CapturedArgument& argument : launch.arguments) {
+    text += set_argument(launch, argument, index);
+    index += argument.access && !argument.access->is_surface ? 2 : 1;
   }
   const Extent3& grid = launch.shape.grid;
   const Extent3& block = launch.shape.block;

@@ -7,7 +7,6 @@
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/program.h"
 #include "tests/runtime/support/run_again.h"
-#include "tests/runtime/support/every_device.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
 
@@ -104,7 +103,8 @@ TEST(DriverPools, ServeOtherProcesses) {
     const Stream stream(device);
     DriverPool pool(device, {.is_exportable = true});
     const Buffer<float> x = pool.allocate<float>(stream, 4);
-    copy_to_device(stream, std::vector<float>{1, 2, 3, 4}, x.ref());
+    const std::vector<float> values = {1, 2, 3, 4};
+    copy_to_device(stream, values, x.ref());
     stream.synchronize();
     const int exported = pool.export_file();
     const int file = ::dup(exported);  // which stays open in the child

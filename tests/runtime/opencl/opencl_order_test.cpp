@@ -104,9 +104,10 @@ TEST_F(OpenClOrder, HoldsForFillsAndCopiesInSeveralCommands) {
   const Stream stream = unordered();
   const Buffer<std::byte> bytes(device(), 64);
   fill(stream, bytes, std::byte{1});
+  const std::vector<int> twos = {0x02020202};
   // an address that is no multiple of the pattern's length
   device().backend().fill(stream.native_handle(), bytes.address() + 1,
-                          std::as_bytes(std::span<const int>(std::vector<int>{0x02020202})), 7);
+                          std::as_bytes(std::span<const int>(twos)), 7);
   std::vector<std::byte> expected(64, std::byte{1});
   std::fill(expected.begin() + 1, expected.begin() + 29, std::byte{2});
   // rows with gaps

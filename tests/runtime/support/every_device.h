@@ -37,7 +37,7 @@ struct Texts {
 };
 
 /// A test that runs once on every device of the machine.
-class OnEveryDevice : public testing::TestWithParam<Device> {
+class OnEveryDevice : public ::testing::TestWithParam<Device> {
  protected:
   [[nodiscard]] static Device device() { return GetParam(); }
   [[nodiscard]] static bool is_host() { return device().info().id.kind == BackendKind::host; }
@@ -58,7 +58,7 @@ inline bool becomes_done(StreamRef stream) {
   return true;
 }
 
-inline std::string device_test_name(const testing::TestParamInfo<Device>& info) {
+inline std::string device_test_name(const ::testing::TestParamInfo<Device>& info) {
   const DeviceName& id = info.param.info().id;
   return std::string(to_string(id.kind)) + std::to_string(id.index);
 }

@@ -32,7 +32,8 @@ class CudaReplay : public FakeDevice {
     launch_.text = &request_;
     launch_.place = "cuda:0 (a GPU)";
     launch_.shape = {{4, 2}, {32}, 2048};
-    launch_.memories = {{"x", 400, {'f', 4}, "", true}, {"table", 16, {'u', 1}, "table", false}};
+    launch_.memories = {{"x", 400, {'f', 4}, "", {}, true},
+                        {"table", 16, {'u', 1}, "table", {}, false}};
     launch_.arguments = {argument("x", "float *", DeviceAddress{0}), argument("n", "const int", -7),
                          argument("d", "double", 0.5), argument("p", "pair", Pair{}),
                          argument("none", "int *", DeviceAddress{0})};
@@ -92,6 +93,36 @@ TEST_F(CudaReplay, IsAProgramForNvrtcAndTheDriver) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
   }
   EXPECT_EQ(program.commands.at(1), "./replay");
+}
+
+TEST_F(CudaReplay, MakesImagesAgain) {
+  const ImageShape mipmap{.kind = TexelKind::f32, .channels = 2, .extent = {4, 4, 0}, .levels = 3};
+  const ImageShape layers{.kind = TexelKind::u8, .channels = 1, .extent = {6, 0, 0}, .layers = 5};
+  launch_.memories = {{"m", detail::texel_bytes_of_all_levels(mipmap), {'f', 4}, "", mipmap, false},
+                      {"l", 30, {'u', 1}, "", layers, true}};
+  launch_.arguments = {argument("t", "cudaTextureObject_t", std::uint64_t{7}),
+                       argument("s", "cudaSurfaceObject_t", std::uint64_t{8}),
+                       argument("u", "cudaTextureObject_t", std::uint64_t{9})};
+  launch_.arguments[0].access = CapturedAccess{
+      0,
+      false,
+      {.address = AddressMode::wrap, .filter = FilterMode::linear, .is_normalised = true}};
+  launch_.arguments[1].access = CapturedAccess{0, true, {}, 2};
+  launch_.arguments[2].access = CapturedAccess{1, false, {}};
+  const ReplayProgram program = replay();
+  EXPECT_EQ(compiled(program), "");
+  const std::string text = file(program, "replay.cpp");
+  for (const char* part :
+       {"  Level levels_m[] = {{nullptr, 32, 4, 1}, {nullptr, 16, 2, 1}, {nullptr, 8, 1, 1}};\n",
+        "cuMipmappedArrayCreate(&image_m, &about_m, 3)",
+        "  Level levels_l[] = {{image_l, 6, 1, 5}};\n", "CUDA_ARRAY3D_LAYERED",
+        "  upload_texels(\"m.npy\", levels_m, 3, 168);\n",
+        "resource_s.res.array.hArray = levels_m[2].array;",
+        "resource_t.res.mipmap.hMipmappedArray = image_m;", "maxMipmapLevelClamp = 2;",
+        "(void *)&argument_t, (void *)&argument_s, (void *)&argument_u",
+        "is_equal(\"l\", download_texels(levels_l, 1, 30), \"l.after.npy\", 30, 'u', 1, 1e-12)"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
+  }
 }
 
 TEST_F(CudaReplay, LaunchesClustersAndCooperatively) {
