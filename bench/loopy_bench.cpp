@@ -1,4 +1,6 @@
-// From the description of a kernel to its CUDA text, and to all its slicings.
+// From the description of a kernel to its CUDA text, and to all its slicings; and what launches
+// cost the host.
+#include <chrono>
 #include <string>
 
 #include <benchmark/benchmark.h>
@@ -7,8 +9,10 @@
 #include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/loopy.h"
 #include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/runtime/device/program.h"
 
 namespace {
 
@@ -32,9 +36,9 @@ void tiled_map_to_text(benchmark::State& state) {
   const rtcg::loopy::Slicing slicing =
       rtcg::loopy::parse_slicing("j: g.0 l.0*32; i: g.1 l.1*8 ilp*4; fetch y transposed pad 1");
   for (auto _ : state) {
-    const Kernel kernel = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}",
-                                      "z[i, j] = x[i, j] + y[j, i]",
-                                      {.arguments = "x, z: f32[n, m]; y: f32[m, n]"});
+    const Kernel kernel =
+        make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "z[i, j] = x[i, j] + y[j, i]",
+                    {.arguments = "x, z: f32[n, m]; y: f32[m, n]"});
     benchmark::DoNotOptimize(generate_text(
         rtcg::loopy::checked_kernel(rtcg::loopy::apply(kernel, slicing)), Target::cuda));
   }
@@ -139,6 +143,74 @@ void enumerate_and_rank(benchmark::State& state, std::int64_t n) {
   state.SetItemsProcessed(static_cast<std::int64_t>(count));
 }
 
+/// The host's time for each of the launches that a loop of the host makes: kernels of two elements,
+/// on a GPU of CUDA or the host's own device, which run them meanwhile. Few enough for the queue of
+/// a driver.
+void launch_in_host_loop(benchmark::State& state) {
+  constexpr int steps = 200;
+  const Kernel kernel = make_kernel("{[t, i, j]: 0 <= t < steps and 0 <= i, j < n}",
+                                    "for t\n  v[i] = u[i] + t\n  ... gbarrier\n  u[j] = v[j]\nend",
+                                    {.arguments = "u, v: f64[n]; n, steps: i32"});
+  const rtcg::runtime::Device device = rtcg::runtime::Device::best();
+  const rtcg::loopy::Executor executor(kernel, device);
+  const rtcg::runtime::Buffer<double> u(device, std::vector<double>{0, 0});
+  const rtcg::runtime::Buffer<double> v(device, std::vector<double>{0, 0});
+  const auto call = executor.bind(
+      {rtcg::loopy::arg("u", u), rtcg::loopy::arg("v", v), rtcg::loopy::arg("steps", steps)});
+  const rtcg::runtime::Stream stream(device);
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    call(stream);
+    const std::chrono::duration<double> submitted = std::chrono::steady_clock::now() - begin;
+    stream.synchronize();
+    state.SetIterationTime(submitted.count() / (2 * steps));
+  }
+}
+
+/// The same launches as a program makes them by hand.
+void launch_by_hand(benchmark::State& state) {
+  constexpr int launches = 400;
+  const rtcg::runtime::Device device = rtcg::runtime::Device::best();
+  const bool is_cuda = device.info().id.kind == rtcg::runtime::BackendKind::cuda;
+  const rtcg::runtime::Program program =
+      rtcg::runtime::Program::compile(device, is_cuda ? R"(
+extern "C" __global__ void add(double *v, const double *u, int n, int t) {
+  for (int i = 0; i < n; ++i) v[i] = u[i] + t;
+}
+)"
+                                                      : R"(#include <rtcg/host_kernel.h>
+RTCG_PARAMETER_BYTES(add, 4, 8, 8, 4, 4);
+RTCG_KERNEL void add(const rtcg_launch *launch, void *const *arguments) {
+  double *v = *(double **)arguments[0];
+  const double *u = *(double **)arguments[1];
+  for (int i = 0; i < *(int *)arguments[2]; ++i) v[i] = u[i] + *(int *)arguments[3];
+}
+)");
+  const auto add = program.function<double*, const double*, int, int>("add");
+  const rtcg::runtime::Buffer<double> u(device, std::vector<double>{0, 0});
+  const rtcg::runtime::Buffer<double> v(device, std::vector<double>{0, 0});
+  const rtcg::runtime::Stream stream(device);
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < launches; ++i) {
+      add(stream, {1, 1}, v, u, 2, i);
+    }
+    const std::chrono::duration<double> submitted = std::chrono::steady_clock::now() - begin;
+    stream.synchronize();
+    state.SetIterationTime(submitted.count() / launches);
+  }
+}
+
+BENCHMARK(launch_in_host_loop)
+    ->Name("loopy/launch_in_host_loop")
+    ->UseManualTime()
+    ->Iterations(500)
+    ->Unit(benchmark::kNanosecond);
+BENCHMARK(launch_by_hand)
+    ->Name("loopy/launch_by_hand")
+    ->UseManualTime()
+    ->Iterations(500)
+    ->Unit(benchmark::kNanosecond);
 BENCHMARK_CAPTURE(enumerate_and_rank, matmul, 4096)->Name("slice/enumerate_and_rank");
 BENCHMARK_CAPTURE(enumerate_and_rank, odd, 1000)->Name("slice/enumerate_and_rank_1000");
 BENCHMARK_CAPTURE(to_text, axpy, axpy)->Name("loopy/axpy_to_text");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -13,6 +14,7 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/execute/check_disjoint_writes.h"
+#include "rtcg/loopy/execute/host_schedule.h"
 #include "rtcg/loopy/execute/launch_arguments.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/runtime/compile/compiler.h"
@@ -31,16 +33,12 @@ struct Variant {
   std::vector<CallParameter> parameters;
   std::vector<std::array<IntegerFormula, 3>> grids;  // of each launch
   std::vector<runtime::Kernel> kernels;              // of each launch
+  HostSchedule schedule;
   std::vector<runtime::KernelResources> resources;
   std::uint64_t hash = 0;            // of the binary
   std::uint64_t blocks_at_once = 0;  // of a cooperative launch
 
   [[nodiscard]] bool is_cooperative() const { return generated.launches.front().is_cooperative; }
-
-  [[nodiscard]] bool has_host_loops() const {
-    return std::any_of(generated.launches.begin(), generated.launches.end(),
-                       [](const LaunchPlan& each) { return !each.host_loops.empty(); });
-  }
 };
 
 /// Of the binary and of its launches: their number and shapes.
@@ -141,49 +139,64 @@ std::vector<runtime::LaunchShape> shapes_of(const Variant& variant,
   return shapes;
 }
 
-/// The arguments of one launch: those of all, and the inames of the loops around it.
+/// The arguments of one launch: those of all, then the inames of the loops around it.
 runtime::ArgumentPack with_inames(const runtime::ArgumentPack& pack, const LaunchPlan& plan,
-                                  const IntegerValues& values, const cgen::Type& index_type) {
+                                  const cgen::Type& index_type) {
   runtime::ArgumentPack result = pack;
-  for (const HostLoop& loop : plan.host_loops) {
-    const std::int64_t value = values.at(loop.iname);
-    index_type == cgen::i64 ? result.add(value) : result.add(static_cast<std::int32_t>(value));
+  for (std::size_t i = 0; i < plan.host_loops.size(); ++i) {
+    index_type == cgen::i64 ? result.add(std::int64_t{0}) : result.add(std::int32_t{0});
   }
   return result;
+}
+
+/// Sets the inames in arguments that with_inames made.
+void set_inames(const runtime::ArgumentPack& pack, const std::vector<std::int64_t>& inames,
+                bool is_wide) {
+  void* const* place = pack.view().values.data() + (pack.count() - inames.size());
+  for (const std::int64_t each : inames) {
+    if (is_wide) {
+      std::memcpy(*place++, &each, sizeof(each));
+    } else {
+      const auto narrow = static_cast<std::int32_t>(each);
+      std::memcpy(*place++, &narrow, sizeof(narrow));
+    }
+  }
 }
 
 /// One call of a program, ready to be made.
 struct ReadyCall {
   const Variant& variant;
   std::vector<runtime::LaunchShape> shapes;  // of each launch
-  IntegerValues integers;                    // if the host runs loops around launches
+  IntegerList integers;                      // if the host runs loops around launches
   runtime::ArgumentPack pack;
 
   /// @param stride  of the outermost loops of the host
   void run(runtime::StreamRef stream, std::int64_t stride = 1) const {
-    const std::vector<LaunchPlan>& plans = variant.generated.launches;
-    if (!variant.has_host_loops()) {
+    if (!variant.schedule.has_loops()) {
       for (std::size_t i = 0; i < shapes.size(); ++i) {
         variant.kernels[i].launch(stream, shapes[i], pack);
       }
       return;
     }
-    const auto launch = [&](std::size_t i, const IntegerValues& values) {
-      if (plans[i].host_loops.empty()) {
-        variant.kernels[i].launch(stream, shapes[i], pack);
-      } else {
-        variant.kernels[i].launch(
-            stream, shapes[i], with_inames(pack, plans[i], values, variant.generated.index_type));
-      }
-    };
-    for_each_launch(plans, integers, launch, stride);
+    const std::vector<LaunchPlan>& plans = variant.generated.launches;
+    const bool is_wide = variant.generated.index_type == cgen::i64;
+    std::vector<runtime::ArgumentPack> packs;  // of this run alone: several may be under way
+    packs.reserve(plans.size());
+    for (const LaunchPlan& plan : plans) {
+      packs.push_back(with_inames(pack, plan, variant.generated.index_type));
+    }
+    variant.schedule.run(integers, stride,
+                         [&](std::size_t i, const std::vector<std::int64_t>& inames) {
+                           set_inames(packs[i], inames, is_wide);
+                           variant.kernels[i].launch(stream, shapes[i], packs[i]);
+                         });
   }
 };
 
 ReadyCall ready_call(const Variant& variant, const LaunchArguments& checked,
                      const std::vector<runtime::DeviceAddress>& temporaries) {
   return {variant, shapes_of(variant, checked),
-          variant.has_host_loops() ? checked.named_integers() : IntegerValues{},
+          variant.schedule.has_loops() ? checked.integers() : IntegerList{},
           checked.pack(variant.parameters, temporaries)};
 }
 
@@ -273,7 +286,8 @@ struct Executor::State {
     if (bytes > 0) {
       options.most_shared_bytes = static_cast<std::int64_t>(bytes);
     }
-    Variant result{generate(kernel, target_of(device), options), {}, {}, {}, {}, 0};
+    Variant result{generate(kernel, target_of(device), options), {}, {}, {}, {}, {}, 0};
+    result.schedule = HostSchedule(result.generated.launches, rules.names());
     result.parameters = call_parameters(result.generated.parameters, rules);
     const auto request = [&] {
       runtime::CompileRequest made;
@@ -383,7 +397,7 @@ void BoundCall::operator()(runtime::StreamRef stream) const {
 
 std::int64_t BoundCall::host_iterations() const {
   const ReadyCall& call = state_->call;
-  return outermost_iterations(call.variant.generated.launches, call.integers);
+  return call.variant.schedule.outermost_iterations(call.integers);
 }
 
 void BoundCall::run_sample(runtime::StreamRef stream, std::int64_t stride) const {
