@@ -1,5 +1,6 @@
 #include "rtcg/runtime/device/graph_nodes.h"
 
+#include "rtcg/runtime/device/graph_loop.h"
 #include "tests/runtime/support/test_kernels.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
@@ -96,6 +97,30 @@ TEST_P(GraphNodesOf, MayBeGraphs) {
   both.launch(stream);
   EXPECT_EQ(x.to_vector(stream),
             (std::vector<unsigned>{slow_chain_result(1, 4), slow_chain_result(5, 3)}));
+}
+
+TEST_P(GraphNodesOf, MayBeInLoops) {
+  if (is_opencl()) {
+    GTEST_SKIP() << "no graphs";
+  }
+  const Kernel chain = program().kernel("slow_chain");
+  const Stream stream(device());
+  const Buffer<int> goes_on(device(), 1);
+  const Buffer<unsigned> x(device(), std::vector<unsigned>{1, 5});
+  const Graph graph = capture(stream, [&] {
+    fill(stream, goes_on, 1);
+    repeat_while(stream, goes_on, [&] {
+      add_nodes(stream, [&](GraphNodes& nodes) {
+        const GraphNode left = nodes.launch(chain, {1, 1}, ArgumentPack().add(x).add(2));
+        const GraphNode right = nodes.launch(chain, {1, 1}, ArgumentPack().add(x + 1).add(3));
+        nodes.fill(goes_on, 0, {left, right});
+      });
+    });
+  });
+  graph.launch(stream);
+  graph.launch(stream);
+  EXPECT_EQ(x.to_vector(stream),
+            (std::vector<unsigned>{slow_chain_result(1, 4), slow_chain_result(5, 6)}));
 }
 
 TEST_P(GraphNodesOf, AreUpdatedWithTheGraph) {
