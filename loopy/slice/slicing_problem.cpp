@@ -77,29 +77,36 @@ class ProblemReader {
   }
 
  private:
-  /// For each loop what keeps its iterations from running at once.
+  /// What keeps the iterations of one loop from running at once, and which other loops there are.
   [[nodiscard]] std::string describe_what_forbids() const {
-    constexpr std::size_t most_loops = 4;
-    std::string reasons;
-    std::size_t count = 0;
+    std::string reason;
+    std::vector<std::string> forbidden;  // others
+    std::vector<std::string> partial;
     for (const std::string& each : all_inames(kernel_)) {
-      const bool is_loop =
-          tag_of(kernel_, each).kind == AxisKind::sequential &&
-          !has_computed_bounds(kernel_, each) &&
-          std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(),
-                      [&](const Instruction& one) { return one.within_inames.count(each) != 0; });
-      if (!is_loop || ++count > most_loops) {
+      const auto is_within = [&](const Instruction& one) {
+        return one.within_inames.count(each) != 0;
+      };
+      const auto& all = kernel_.instructions;
+      if (tag_of(kernel_, each).kind != AxisKind::sequential ||
+          has_computed_bounds(kernel_, each) || std::none_of(all.begin(), all.end(), is_within)) {
         continue;
       }
       const auto why =
           why_not_sliced(kernel_, {.inames = {{each, {{0, {}}, {2, {AxisKind::block, 0}}}}}});
-      reasons += fmt::format("; '{}': {}", each, why.value_or("some statements are outside of it"));
+      if (why && reason.empty()) {
+        reason = fmt::format("; '{}': {}", each, *why);
+      } else {
+        (why ? forbidden : partial).push_back(fmt::format("'{}'", each));
+      }
     }
+    const auto with_names = [](const char* text, const std::vector<std::string>& names) {
+      return names.empty() ? "" : fmt::format("; {} {}", text, fmt::join(names, ", "));
+    };
     return fmt::format(
-        "kernel '{}' has no loop whose iterations can run at once around all of its results, and "
-        "no "
-        "reduction to share{}",
-        kernel_.name, reasons);
+        "no loop around all results of kernel '{}' can run its iterations at once, and no "
+        "reduction can be shared{}{}{}",
+        kernel_.name, reason, with_names("neither can", forbidden),
+        with_names("some statements are outside of", partial));
   }
 
   void read_results(const std::vector<std::string>& results) {

@@ -76,9 +76,10 @@ TEST(RecurrenceSlicings, NameTheDependenceWhereNothingCanRunAtOnce) {
     const SlicingStream all(kernel, {});
   } catch (const Error& error) {
     const std::string message = error.what();
-    for (const char* part : {"'i': ", "'j': ", "'t': ", "'set_u'", "'u'"}) {
+    for (const char* part : {"'i'", "'j'", "'t'", "'set_u'", "'u'", "neither can"}) {
       EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
     }
+    EXPECT_EQ(message.find("set_u"), message.rfind("set_u")) << "one reason: " << message;
   }
 }
 
