@@ -38,7 +38,7 @@ struct TuneWords {
   std::size_t max_candidates = 0;
   std::string until_gain;
   std::string search = "guided";
-  std::string workers = "headers";
+  std::string workers = "always";
   std::uint64_t seed = 1;
   std::string report;
   std::string wisdom;
@@ -267,9 +267,9 @@ loopy::SearchMethod search_of(const std::string& word) {
 }
 
 runtime::WorkerUse workers_of(const std::string& word) {
-  return word == "never"    ? runtime::WorkerUse::never
-         : word == "always" ? runtime::WorkerUse::always
-                            : runtime::WorkerUse::headers;
+  return word == "never"     ? runtime::WorkerUse::never
+         : word == "headers" ? runtime::WorkerUse::headers
+                             : runtime::WorkerUse::always;
 }
 
 // `1%` or `0.01` as a share of 1; nothing where it is none.

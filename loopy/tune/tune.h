@@ -24,7 +24,7 @@ struct TuneOptions : SearchOptions {
   std::vector<Slicing> seeds{};
   /// What processes compile instead of threads, on CUDA devices, where there is a program for them:
   /// see CompileWorkers.
-  runtime::WorkerUse workers = runtime::WorkerUse::headers;
+  runtime::WorkerUse workers = runtime::WorkerUse::always;
   /// Largest |a - b| / (1 + |b|) between a candidate's floating-point results and those of a plain
   /// slicing, where the description cannot be interpreted: f16 and bf16 may differ by 16 roundings
   /// in any case. Otherwise the interpreter bounds the error of each result. Integers are equal.

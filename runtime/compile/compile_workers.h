@@ -13,11 +13,11 @@ namespace rtcg::runtime {
 /// Which texts are compiled by worker processes.
 enum class WorkerUse {
   never,    ///< threads of this process compile all
-  headers,  ///< those with an #include, whose reading does not get faster by more threads: default
-  always,
+  headers,  ///< those with an #include
+  always,   ///< the default of the tuner: threads wait for each other in NVRTC's front end
 };
 
-/// Processes that compile CUDA C++ through NVRTC: several of them read headers at once, which the
+/// Processes that compile CUDA C++ through NVRTC: several of them read texts at once, which the
 /// threads of one process do not, and each can be ended in the middle of a compile.
 ///
 /// A worker is the program `rtcg compile-worker`, started when it is first needed and kept until
