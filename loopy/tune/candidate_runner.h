@@ -31,6 +31,9 @@ class CandidateRunner {
   /// are timed meanwhile, and checked later. Called between other calls; it
   /// may launch, but waits for no other thread. If it throws, the search ends.
   [[nodiscard]] virtual bool is_judge_ready() { return true; }
+  /// Whether the judge compiles, runs or reads a reference without which nothing can be decided: a
+  /// search that has no result yet times candidates meanwhile, also after its budget. Any thread.
+  [[nodiscard]] virtual bool is_judge_at_work() const { return false; }
   /// The time is over: from now on check() decides by what is known.
   virtual void judge_by_what_is_known() {}
   /// If the number changes, earlier answers of check() are void.

@@ -76,7 +76,8 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
   const auto made = std::make_shared<std::promise<std::shared_ptr<const Initial>>>();
   initial_ = made->get_future().share();
   interpreted_.emplace([typed, made, arguments, is_over = is_over_, seed = options.seed,
-                        tolerance = options.tolerance, budget = options.budget_seconds] {
+                        tolerance = options.tolerance, budget = options.budget_seconds,
+                        shares_cores = shares_cores()] {
     const Stopwatch own;
     const auto initial = std::make_shared<Initial>(Initial{arguments});
     try {
@@ -88,8 +89,10 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
     initial->seconds = own.seconds();
     made->set_value(initial);
     const Stopwatch watch;
-    const double most_seconds = std::clamp(0.25 * budget, 0.5, 5.0);
-    ExpectedResults expected(typed, initial->arguments, seed, tolerance, 0.1 * budget,
+    // while candidates for a GPU are compiled, which takes a second
+    const double most_seconds = std::clamp(0.25 * budget, shares_cores ? 0.5 : 1.5, 5.0);
+    ExpectedResults expected(typed, initial->arguments, seed, tolerance,
+                             std::max(shares_cores ? 0.0 : 0.6, 0.1 * budget),
                              [&] { return *is_over || watch.seconds() > most_seconds; });
     return Expected{std::move(expected), watch.seconds()};
   });
@@ -257,6 +260,10 @@ void DeviceRunner::prepare_to_judge() {
     begin_to_judge();
     return;
   }
+  if (!reference_ && !shares_cores()) {
+    judge_by_first();
+    return;
+  }
   // moving large arrays to and fro takes as long as a compile
   constexpr double much_memory = 64e6;
   if (memory_bytes_ > much_memory && !has_timed_ && !shares_cores()) {
@@ -280,6 +287,62 @@ void DeviceRunner::prepare_to_judge() {
   }
   const Stopwatch watch;
   run_once(reference->bind(arguments_), {});
+  settle(watch);
+}
+
+/// That a candidate is right for small sizes takes a compile more: others are timed meanwhile.
+void DeviceRunner::judge_by_first() {
+  const First first = this->first();
+  const bool is_none = first.is_refused || (*is_over_ && first.prepared == nullptr);
+  if (is_none || (small_result_ && !small_result_->empty())) {
+    is_settling_ = false;
+    is_judge_ready_ = true;  // by the first candidate that is right
+    return;
+  }
+  const bool needs_small = !expected_->why_not_interpreted().empty() && check_small_;
+  if (needs_small && !small_result_) {
+    is_settling_ = true;
+    if (!small_check_ && !first.words.empty()) {
+      small_check_.emplace([check = check_small_, words = first.words] {
+        try {
+          return check(parse_slicing(words));
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      });
+    } else if (small_check_ && small_check_->is_ready()) {
+      small_result_ = small_check_->get();
+      small_check_.reset();
+    }
+    return;
+  }
+  if (first.prepared == nullptr) {
+    return;
+  }
+  const Stopwatch watch;
+  try {
+    const PreparedExecutor& prepared = bound(*first.prepared);
+    choose_sample(**prepared.call);
+    if (sample_stride_ == 1) {
+      run_once(**prepared.call, prepared.laid);
+      settle(watch);
+      return;
+    }
+  } catch (const Error&) {
+    // it does not run
+  }
+  is_settling_ = false;
+  is_judge_ready_ = true;
+}
+
+DeviceRunner::First DeviceRunner::first() const {
+  const std::lock_guard lock(first_mutex_);
+  return first_;
+}
+
+/// What the last run gave is the reference.
+void DeviceRunner::settle(const Stopwatch& watch) {
+  is_settling_ = true;
   const auto found = std::make_shared<ArgumentData>(results());
   times_.reference_seconds = watch.seconds();
   // large arrays take a second
@@ -293,6 +356,7 @@ void DeviceRunner::prepare_to_judge() {
 }
 
 void DeviceRunner::begin_to_judge() {
+  is_settling_ = false;
   for (auto& [name, written] : written_) {
     send_bounds(name, written);
   }
@@ -371,6 +435,32 @@ std::vector<runtime::KernelResources> DeviceRunner::compile(const Executor& exec
 
 CandidateRunner::Prepared DeviceRunner::prepare(const RankedCandidate& ranked,
                                                 const std::stop_token& stop) {
+  bool is_first = false;
+  {
+    const std::lock_guard lock(first_mutex_);
+    is_first = first_.words.empty();
+    first_.words = is_first ? ranked.words : first_.words;
+  }
+  if (!is_first) {
+    return compiled(ranked, stop);
+  }
+  const auto note = [&](Prepared prepared) {
+    const std::lock_guard lock(first_mutex_);
+    first_.is_refused = prepared == nullptr;
+    first_.prepared = std::move(prepared);
+  };
+  try {
+    Prepared prepared = compiled(ranked, stop);
+    note(prepared);
+    return prepared;
+  } catch (...) {
+    note(nullptr);
+    throw;
+  }
+}
+
+CandidateRunner::Prepared DeviceRunner::compiled(const RankedCandidate& ranked,
+                                                 const std::stop_token& stop) {
   const Slicing slicing = parse_slicing(ranked.words);
   const Executor executor(apply(kernel_, slicing), device_);
   const std::vector<runtime::KernelResources> resources = compile(executor, stop);

@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -54,6 +55,7 @@ class DeviceRunner : public CandidateRunner {
   void begin() override;
   [[nodiscard]] bool is_judge_ready() override;
   void judge_by_what_is_known() override;
+  [[nodiscard]] bool is_judge_at_work() const override { return is_settling_; }
   [[nodiscard]] int judgement() const override { return judgement_; }
 
   [[nodiscard]] Prepared prepare(const RankedCandidate& ranked,
@@ -114,12 +116,22 @@ class DeviceRunner : public CandidateRunner {
     std::optional<BoundCall> put_in_order{};
   };
   struct PreparedExecutor;
+  /// The candidate that was the first to be compiled: the reference, where there is no other.
+  struct First {
+    std::string words{};  ///< empty: not known yet
+    Prepared prepared{};  ///< null while it is compiled
+    bool is_refused = false;
+  };
+  [[nodiscard]] First first() const;
 
   [[nodiscard]] std::vector<runtime::KernelResources> compile(const Executor& executor,
                                                               const std::stop_token& stop);
   void add_array(const std::string& name, const ArrayData& array, bool is_written);
+  [[nodiscard]] Prepared compiled(const RankedCandidate& ranked, const std::stop_token& stop);
   /// One step of what has to be done before results can be judged.
   void prepare_to_judge();
+  void judge_by_first();
+  void settle(const Stopwatch& watch);
   void begin_to_judge();
   [[nodiscard]] ArgumentData results();
   /// What the last run gave becomes the reference, unless that is wrong.
@@ -165,6 +177,11 @@ class DeviceRunner : public CandidateRunner {
   std::optional<MadeAside<Executor>> reference_{};
   std::optional<MadeAside<Expected>> settled_{};
   std::optional<ExpectedResults> expected_{};  // of the interpretation on
+  mutable std::mutex first_mutex_{};
+  First first_{};
+  std::optional<MadeAside<std::string>> small_check_{};  ///< of the first candidate
+  std::optional<std::string> small_result_{};
+  std::atomic<bool> is_settling_ = false;
   std::atomic<bool> is_judge_ready_ = false;
   bool has_reference_ = false;  ///< or needs none
   bool has_timed_ = false;      ///< a candidate, or may not wait for one

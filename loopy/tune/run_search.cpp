@@ -192,13 +192,20 @@ class SearchRun {
                          (device_thread_ != nullptr && is_first_given_up()));
   }
   /// The same for what is timed and not judged yet.
-  bool is_compile_given_up() { return is_given_up() || (best_of_timed() > 0 && is_over()); }
+  bool is_compile_given_up() {
+    return is_given_up() || (best_of_timed() > 0 && is_over() && !waits_for_first_judgement());
+  }
+  [[nodiscard]] bool waits_for_first_judgement() const {
+    return !is_judge_ready_ && progress_.best_us == 0 && runner_.is_judge_at_work() &&
+           device_thread_ != nullptr && !is_cancelled_ && !is_first_given_up();
+  }
   [[nodiscard]] bool is_first_given_up() const {
     return runner_.seconds() >= options_.budget_seconds + patience_for_first_seconds;
   }
   /// Whether the budget is over, and there is a result or the time to wait for one is over as well.
   bool is_at_end() {
-    return is_over() && (is_cancelled_ || best_of_timed() > 0 || is_first_given_up());
+    return is_over() && !waits_for_first_judgement() &&
+           (is_cancelled_ || best_of_timed() > 0 || is_first_given_up());
   }
 
   /// On the thread that may be left, if there is one. False: it was.
@@ -405,7 +412,8 @@ class SearchRun {
     const double begin = runner_.seconds();
     const double end =
         is_cancelled_ ? begin + 0.3 : std::max(begin, options_.budget_seconds) + patience;
-    while (!is_judge_ready_ && runner_.seconds() <= end && !is_left()) {
+    while (!is_judge_ready_ && !is_left() &&
+           (runner_.seconds() <= end || waits_for_first_judgement())) {
       ask_judge();
       wait_a_moment();
     }

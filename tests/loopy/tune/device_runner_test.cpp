@@ -1,9 +1,11 @@
 #include "rtcg/loopy/tune/device_runner.h"
 
+#include <future>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "tests/support/expect_error.h"
 
@@ -57,6 +59,73 @@ TEST(DeviceRunner, AsksForSmallSizesWhereNothingIsInterpreted) {
   EXPECT_EQ(check("i: g.0 l.0*64"), "");
   EXPECT_EQ(check("i: g.0 l.0*128"), "");
   EXPECT_EQ(asked, (std::vector<std::string>{"i: g.0 l.0*32", "i: g.0 l.0*64"}));
+}
+
+/// As one for a GPU, whose candidates run while processors compile and judge.
+struct RunnerBesideProcessors : DeviceRunner {
+  using DeviceRunner::DeviceRunner;
+  [[nodiscard]] bool shares_cores() const override { return false; }
+};
+
+Kernel doubled_in_c() {
+  return make_kernel("{[i]: 0 <= i < 1000}", "... c \"${b[i]} = 2*${a[i]};\" {writes=b}",
+                     {.arguments = "a, b: f32[1000]"});
+}
+
+void wait_for_judge(DeviceRunner& runner) {
+  while (!runner.is_judge_ready()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST(DeviceRunner, JudgesByTheFirstCandidateWhileOthersAreTimed) {
+  RunnerBesideProcessors runner(doubled_in_c(), runtime::Device::host(), {});
+  std::promise<void> is_checked;
+  std::vector<std::string> asked;
+  runner.begin_with(
+      {}, [&, future = is_checked.get_future().share()](const Slicing& slicing) -> std::string {
+        asked.push_back(to_string(slicing));
+        future.wait();
+        return "";
+      });
+  EXPECT_FALSE(runner.is_judge_ready()) << "no candidate yet";
+  const auto first = runner.prepare({"i: g.0 l.0*32"}, {});
+  const auto second = runner.prepare({"i: g.0 l.0*64"}, {});
+  EXPECT_GT(runner.time_us(*second, 1), 0);
+  while (!runner.is_judge_at_work()) {
+    EXPECT_FALSE(runner.is_judge_ready());
+  }
+  EXPECT_FALSE(runner.is_judge_ready());
+  EXPECT_GT(runner.time_us(*first, 1), 0);
+  is_checked.set_value();
+  wait_for_judge(runner);
+  EXPECT_FALSE(runner.is_judge_at_work());
+  EXPECT_EQ(runner.check(*second), "");
+  EXPECT_EQ(runner.check(*first), "");
+  EXPECT_EQ(asked, std::vector<std::string>{"i: g.0 l.0*32"});
+}
+
+TEST(DeviceRunner, LooksForAnotherReferenceWhereTheFirstCandidateIsWrong) {
+  RunnerBesideProcessors runner(doubled_in_c(), runtime::Device::host(), {});
+  runner.begin_with({}, [&](const Slicing& slicing) -> std::string {
+    return to_string(slicing) == "i: g.0 l.0*32" ? "wrong for small sizes" : "";
+  });
+  const auto first = runner.prepare({"i: g.0 l.0*32"}, {});
+  wait_for_judge(runner);
+  EXPECT_EQ(runner.check(*first), "wrong for small sizes");
+  EXPECT_EQ(runner.check(*runner.prepare({"i: g.0 l.0*64"}, {})), "");
+  RunnerBesideProcessors other(doubled_in_c(), runtime::Device::host(), {});
+  other.begin_with({}, [](const Slicing&) { return std::string(); });
+  EXPECT_THROW(static_cast<void>(other.prepare({"q: g.0 l.0*32"}, {})), Error);
+  wait_for_judge(other);
+  EXPECT_EQ(other.check(*other.prepare({"i: g.0 l.0*64"}, {})), "");
+}
+
+TEST(DeviceRunner, DecidesByWhatIsKnownWithoutAFirstCandidate) {
+  RunnerBesideProcessors runner(doubled_in_c(), runtime::Device::host(), {});
+  runner.begin_with({}, {});
+  runner.judge_by_what_is_known();
+  EXPECT_EQ(runner.check(*runner.prepare({"i: g.0 l.0*64"}, {})), "");
 }
 
 // A run takes a quarter of the budget, or more: a few of its iterations are timed.
