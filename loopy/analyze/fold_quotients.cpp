@@ -61,8 +61,14 @@ class NamedDigits {
       }
       // of - divisor < divisor * (of // divisor) <= of
       const Affine least = factor > 0 ? digit.of - (digit.divisor - 1) : digit.of;
-      return is_nonnegative(rest * digit.divisor + least * factor) ||
-             (factor > 0 && is_nonnegative(digit.of) && is_nonnegative(rest));
+      if (is_nonnegative(rest * digit.divisor + least * factor)) {
+        return true;
+      }
+      if (factor > 0) {
+        return is_nonnegative(digit.of) && is_nonnegative(rest);
+      }
+      const std::optional<std::int64_t> largest = largest_of(digit);
+      return largest && is_nonnegative(rest + factor * *largest);
     }
     return is_nonnegative_(value);
   }
@@ -83,6 +89,27 @@ class NamedDigits {
   [[nodiscard]] Expr expr_of(const Affine& affine) const { return with_digits(to_expr(affine)); }
 
  private:
+  /// The largest value of a quotient, if it is known to be small.
+  [[nodiscard]] std::optional<std::int64_t> largest_of(const Digit& digit) const {
+    constexpr std::int64_t most = 1 << 12;
+    const auto is_bound = [&](std::int64_t value) {
+      return is_nonnegative(Affine(digit.divisor * (value + 1) - 1) - digit.of);
+    };
+    std::int64_t above = 0;
+    while (above < most && !is_bound(above)) {
+      above = 2 * above + 1;
+    }
+    if (above >= most) {
+      return std::nullopt;
+    }
+    std::int64_t below = above / 2;  // no bound, or 0
+    while (below + 1 < above) {
+      const std::int64_t middle = (below + above) / 2;
+      (is_bound(middle) ? above : below) = middle;
+    }
+    return above;
+  }
+
   static std::string name_at(std::size_t place) { return "%" + std::to_string(place); }
 
   [[nodiscard]] Expr with_digits(const Expr& expr) const {
@@ -165,6 +192,7 @@ class QuotientFolder {
       (quotient != nullptr ? digit->divisor *= * by : digit->modulus = *by);
     } else if (quotient == nullptr) {
       digit->modulus = *by;
+      is_shorter_ = true;
     } else {
       digit->divisor *= *by;
       digit->modulus /= *by;

@@ -69,9 +69,11 @@ TEST(FoldQuotients, FoldsWhatQuotientsAreMadeOf) {
   EXPECT_EQ(folded("((4*i + k) % 16 + 16*n + 16) // 4 % 4"), "i % 4");
   EXPECT_EQ(folded("((4*i + k) % 16 + 16*n + 16) % 4"), "k");
   EXPECT_EQ(folded("i % 72 // 16"), "i % 72 // 16");
+  EXPECT_EQ(folded("i % 72 % 8"), "i % 8");
   EXPECT_EQ(folded("i % 72 // 100"), "0");
   EXPECT_EQ(folded("(5*(i // 3) + i % 2) // 200"), "0");
   EXPECT_EQ(folded("(8*(n // 3) + j) // 8"), "n // 3");
+  EXPECT_EQ(folded("(4*n + i // 30) // 4"), "n");  // i // 30 is 3 at most
 }
 
 /// Quotients, remainders and sums of each other.

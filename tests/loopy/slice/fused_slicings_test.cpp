@@ -71,7 +71,7 @@ TEST(FusedSlicings, SpreadCopiesOverThreadsWithoutDividingWhatStays) {
   // a round of all 512 threads copies 32 rows of A, or 16 bytes of each of 64 rows of B: only their
   // rows are divided
   EXPECT_EQ(times("20736 * ((fe_0 + 1) % 18)", text), 1) << text;
-  EXPECT_EQ(times("((128 * ab_0 + 32 * A_tile_1_round + 8 * cd_1 + ab_2 / 4) / 72)", text), 1);
+  EXPECT_EQ(times("373248 * ((16 * ab_0 + 4 * A_tile_1_round + cd_1) / 9)", text), 1);
   EXPECT_EQ(times("ab_2 / 4 + 128 * ab_0 + 32 * A_tile_1_round + 8 * cd_1 < 5184 ? 8 : 0", text),
             1);
   EXPECT_EQ(times("copy_async_16(\n", text), 2);
