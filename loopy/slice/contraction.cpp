@@ -22,6 +22,8 @@ constexpr std::size_t most_fused_slicings = 150000;  // of each way to fuse
 constexpr std::int64_t least_fused_tile = 16;
 constexpr double usual_tile = 64;  // of rows and of columns
 constexpr std::int64_t usual_written_neighbours = 16;
+/// What the next requests read of a sector is still in a cache.
+constexpr std::int64_t usual_read_neighbours = 2 * request_threads;
 constexpr double operations_of_element = 8;  // integers that find one of a view
 
 /// Inames that the same arrays of the sum are indexed by, the slowest varying first.
@@ -383,7 +385,7 @@ class ContractionReader {
       }
       std::set<std::int64_t> sectors;
       const std::int64_t count = std::min(
-          is_result ? usual_written_neighbours : request_threads,
+          is_result ? usual_written_neighbours : usual_read_neighbours,
           fusion == fusions.end() ? each_length.second : product_of_lengths(fusion->parts));
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t place =
