@@ -49,6 +49,55 @@ Measured measured(const runtime::Device& device) {
   }
 }
 
+/// A pair of devices of one kind.
+struct Pair {
+  runtime::Device from;
+  runtime::Device to;
+};
+
+/// In the order of a table by rows.
+std::vector<Pair> pairs_of_one_kind() {
+  std::vector<Pair> pairs;
+  const std::vector<runtime::Device> devices = runtime::all_devices();
+  for (const runtime::Device& from : devices) {
+    for (const runtime::Device& to : devices) {
+      if (from != to && from.info().id.kind == to.info().id.kind) {
+        pairs.push_back({from, to});
+      }
+    }
+  }
+  return pairs;
+}
+
+/// The rates of a pair, or why it has none.
+struct MeasuredPair {
+  std::optional<PeerRates> rates{};
+  std::string why_not{};
+};
+
+MeasuredPair measured(const Pair& pair) {
+  const Progress progress(fmt::format("measuring {} to {}", to_string(pair.from.info().id),
+                                      to_string(pair.to.info().id)));
+  try {
+    return {measure_peers(pair.from, pair.to)};
+  } catch (const Error& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+nlohmann::ordered_json json_of(const Pair& pair) {
+  const MeasuredPair result = measured(pair);
+  nlohmann::ordered_json json = {{"to", to_string(pair.to.info().id)}};
+  if (result.rates) {
+    json["bytes_per_second"] = result.rates->bytes_per_second;
+    json["latency_us"] = result.rates->latency_us;
+    json["is_direct"] = result.rates->is_direct;
+  } else {
+    json["not_measured"] = result.why_not;
+  }
+  return json;
+}
+
 void print_json(bool is_measured) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const runtime::Device& device : runtime::all_devices()) {
@@ -77,6 +126,11 @@ void print_json(bool is_measured) {
         list.back()["measured"] = json_of(*result.rates);
       } else {
         list.back()["not_measured"] = result.why_not;
+      }
+      for (const Pair& pair : pairs_of_one_kind()) {
+        if (pair.from == device) {
+          list.back()["peers"].push_back(json_of(pair));
+        }
       }
     }
   }
@@ -135,6 +189,51 @@ void print_rates() {
       "copy: on the device, bytes read and written; fill: bytes written");
 }
 
+/// A row for each device and a column for each that it copies to; nothing where no kind has two.
+void print_peers() {
+  const std::vector<Pair> pairs = pairs_of_one_kind();
+  std::vector<std::vector<std::string>> rows;
+  std::string refusals;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const runtime::Device from = pairs[i].from;
+    const runtime::DeviceName name = from.info().id;
+    const bool is_first_of_kind = i == 0 || pairs[i - 1].from.info().id.kind != name.kind;
+    if (is_first_of_kind) {
+      rows.push_back({"from, to"});
+      for (const runtime::Device& each : runtime::all_devices()) {
+        if (each.info().id.kind == name.kind) {
+          rows.back().push_back(to_string(each.info().id));
+        }
+      }
+    }
+    if (is_first_of_kind || pairs[i - 1].from != from) {
+      rows.emplace_back(rows.back().size(), "-");  // to itself
+      rows.back().front() = to_string(name);
+    }
+    const runtime::DeviceName to = pairs[i].to.info().id;
+    const MeasuredPair result = measured(pairs[i]);
+    if (!result.rates) {
+      refusals += fmt::format("{} to {} is not measured: {}\n", to_string(name), to_string(to),
+                              result.why_not);
+    } else {
+      rows.back().at(static_cast<std::size_t>(to.index) + 1) =
+          fmt::format("{:.1f} GB/s, {:.1f} us{}", result.rates->bytes_per_second * 1e-9,
+                      result.rates->latency_us, result.rates->is_direct ? "" : " *");
+    }
+    const bool ends_kind = i + 1 == pairs.size() || pairs[i + 1].from.info().id.kind != name.kind;
+    if (ends_kind) {
+      std::printf("\n%s", table(rows).c_str());
+      rows.clear();
+    }
+  }
+  if (!pairs.empty()) {
+    std::fputs(printable(refusals, true).c_str(), stdout);
+    std::puts(
+        "copies between devices: large ones, and the time until 4 bytes are there; *: kernels of "
+        "the one do not reach memory of the other");
+  }
+}
+
 }  // namespace
 
 void add_devices_command(CLI::App& app) {
@@ -143,7 +242,8 @@ void add_devices_command(CLI::App& app) {
   command->add_flag("--json", output->as_json, "Print JSON, one object per device");
   const auto is_measured = std::make_shared<bool>(false);
   command->add_flag("--measure", *is_measured,
-                    "Measure launches, copies and memory of each device, about a second each");
+                    "Measure launches, copies and memory of each device, about a second each, and "
+                    "copies between devices of one kind");
   command->footer("Examples:\n  rtcg devices --json\n  rtcg devices --measure");
   command->callback([output, is_measured] {
     if (output->as_json) {
@@ -153,6 +253,7 @@ void add_devices_command(CLI::App& app) {
     print_table();
     if (*is_measured) {
       print_rates();
+      print_peers();
     }
   });
 }

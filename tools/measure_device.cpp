@@ -9,6 +9,7 @@
 
 #include "rtcg/cgen.h"
 #include "rtcg/runtime.h"
+#include "rtcg/runtime/device/peer.h"
 
 namespace rtcg::tools {
 namespace {
@@ -63,10 +64,14 @@ void measure_launches(runtime::Device device, runtime::StreamRef stream, DeviceR
   rates.submit_us = 1e6 * best_submit_seconds(stream, launch);
 }
 
-void measure_copies(runtime::Device device, runtime::StreamRef stream, DeviceRates& rates) {
+std::size_t bytes_of_large_copy(runtime::Device device) {
   constexpr std::size_t most_bytes = std::size_t{256} << 20;
   const std::size_t memory = device.info().total_memory_bytes;
-  const std::size_t bytes = memory == 0 ? most_bytes : std::min(most_bytes, memory / 8);
+  return memory == 0 ? most_bytes : std::min(most_bytes, memory / 8);
+}
+
+void measure_copies(runtime::Device device, runtime::StreamRef stream, DeviceRates& rates) {
+  const std::size_t bytes = bytes_of_large_copy(device);
   const auto rate = [&](std::size_t moved, const std::function<void()>& work) {
     return static_cast<double>(moved) / best_seconds(stream, work);
   };
@@ -93,6 +98,24 @@ DeviceRates measure_device(runtime::Device device) {
   DeviceRates rates;
   measure_launches(device, stream, rates);
   measure_copies(device, stream, rates);
+  return rates;
+}
+
+PeerRates measure_peers(runtime::Device from, runtime::Device to) {
+  const std::size_t bytes = std::min(bytes_of_large_copy(from), bytes_of_large_copy(to));
+  const runtime::Stream stream(from);
+  const runtime::Buffer<std::uint8_t> source(from, bytes);
+  const runtime::Buffer<std::uint8_t> target(to, bytes);
+  fill(stream, source, 1);
+  const auto seconds_of = [&](std::size_t moved) {
+    return best_seconds(stream, [&] {
+      copy_on_device(stream, source.subrange(0, moved), target.subrange(0, moved));
+    });
+  };
+  PeerRates rates;
+  rates.bytes_per_second = static_cast<double>(bytes) / seconds_of(bytes);
+  rates.latency_us = 1e6 * seconds_of(4);
+  rates.is_direct = can_access_peer(from, to);
   return rates;
 }
 

@@ -24,4 +24,17 @@ struct DeviceRates {
 /// @throws CompileFailure, DeviceError  the device cannot run a kernel
 [[nodiscard]] DeviceRates measure_device(runtime::Device device);
 
+/// Rates of copies from one device to another, on a stream of the first.
+struct PeerRates {
+  double bytes_per_second = 0;  ///< of a large copy
+  double latency_us = 0;        ///< of 4 bytes, until they are there
+  bool is_direct = false;       ///< kernels of the one reach memory of the other
+};
+
+/// Measures a pair of devices, in about a quarter of a second. Large copies are those of
+/// measure_device.
+///
+/// @throws DeviceError  a driver refuses the copy
+[[nodiscard]] PeerRates measure_peers(runtime::Device from, runtime::Device to);
+
 }  // namespace rtcg::tools
