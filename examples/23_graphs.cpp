@@ -1,10 +1,12 @@
 // Lesson 23: work that runs often is captured once, as a graph, and runs again by one call. On a
 // GPU the driver then launches all of it at once; on the host the tasks are queued together. A loop
-// of a graph repeats work as long as a number on the device says so.
+// of a graph repeats work as long as a number on the device says so. Nodes that are added by hand
+// may run side by side.
 #include "examples/lesson.h"
 #include "rtcg/arrays.h"
 #include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/graph_loop.h"
+#include "rtcg/runtime/device/graph_nodes.h"
 
 namespace rt = rtcg::runtime;
 namespace ar = rtcg::arrays;
@@ -62,6 +64,20 @@ int main(int count, char** arguments) {
     rounds.assign(0);
     rt::capture(stream, cool).launch(stream);
     std::printf("warmed again, and cooled by one launch: %d steps\n", rounds.item());
+
+    // Nodes by hand, each after chosen ones: the fills may run side by side, the copy waits for
+    // both.
+    const rt::Buffer<int> halves(device, 4);
+    std::vector<int> seen(4);
+    rt::capture(stream, [&] {
+      rt::add_nodes(stream, [&](rt::GraphNodes& nodes) {
+        const rt::GraphNode first = nodes.fill(halves.subrange(0, 2), 1);
+        const rt::GraphNode second = nodes.fill(halves.subrange(2, 2), 2);
+        nodes.copy_to_host(halves, seen, {first, second});
+      });
+    }).launch(stream);
+    stream.synchronize();
+    std::printf("copied after two fills: %d %d %d %d\n", seen[0], seen[1], seen[2], seen[3]);
 
     // Nothing may wait during a capture: there is nothing yet to wait for.
     try {
