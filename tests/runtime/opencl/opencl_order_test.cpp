@@ -1,4 +1,6 @@
 // Streams that are out-of-order queues.
+#include <thread>
+
 #include "rtcg/runtime/device/image.h"
 #include "rtcg/runtime/device/memory_pool.h"
 #include "rtcg/runtime/device/user_event.h"
@@ -190,6 +192,36 @@ TEST_F(OpenClOrder, EqualsAStreamInOrder) {
     results.push_back(all);
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+// Each thread counts in memory of its own, and all add to one word in turns.
+TEST_F(OpenClOrder, TakesTheWorkOfSeveralThreads) {
+  constexpr int rounds = 200;
+  const Stream stream = unordered();
+  const Buffer<int> one(device(), std::vector<int>{1});
+  const Buffer<int> all(device(), std::vector<int>{0});
+  std::vector<Buffer<int>> counts;
+  for (int i = 0; i < 4; ++i) {
+    counts.emplace_back(device(), std::vector<int>{0});
+  }
+  const auto sum = add();
+  std::vector<std::thread> threads;
+  for (const Buffer<int>& count : counts) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < rounds; ++i) {
+        sum(stream, {1, 1}, count, count, one, 1);
+        sum(stream, {1, 1}, all, all, one, 1);
+      }
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  stream.synchronize();
+  for (const Buffer<int>& count : counts) {
+    EXPECT_EQ(count.to_vector().at(0), rounds);
+  }
+  EXPECT_EQ(all.to_vector().at(0), 4 * rounds);
 }
 
 // In a queue that is in order the first kernel would end before the second one begins.
