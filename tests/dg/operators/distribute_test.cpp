@@ -41,12 +41,6 @@ struct Results {
   double integral = 0;
   double error = 0;
   std::vector<double> reported;
-
-  friend bool operator==(const Results& a, const Results& b) {
-    return a.right_hand_side.values == b.right_hand_side.values &&
-           a.state.values == b.state.values && a.time_step == b.time_step && a.energy == b.energy &&
-           a.integral == b.integral && a.error == b.error && a.reported == b.reported;
-  }
 };
 
 Results results_of(const Case& each, const std::shared_ptr<const Discretization>& on,
