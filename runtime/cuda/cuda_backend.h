@@ -236,6 +236,7 @@ class CudaBackend final : public Backend,
   CudaCompiler compiler_;
   mutable std::mutex mutex_;  // guards the making of the first two below, and the sets
   mutable std::atomic<CUcontext> context_ = nullptr;
+  std::atomic<bool> has_node_pools_ = false;  // any pool was made at a NUMA node
   std::atomic<CUmemoryPool> pool_ = nullptr;
   std::set<CUdevice> readers_;                // devices that reach our memory
   std::mutex peers_mutex_;                    // guards the next one

@@ -346,7 +346,13 @@ void CudaBackend::copy(Stream stream, const CopyRegion& given) {
   const CurrentContext current(*this);
   const CopyRegion region = with_pitches(given);
   auto* const on = static_cast<CUstream>(stream);
-  if (!has_gaps(region, region.source) && !has_gaps(region, region.target)) {
+  const bool is_linear = !has_gaps(region, region.source) && !has_gaps(region, region.target);
+  if (has_node_pools_.load(std::memory_order_relaxed) && is_linear) {
+    // memory of a pool at a NUMA node is none of the device to copies: the driver finds out
+    return driver_.cuMemcpyAsync.must("copy memory", region.target.address, region.source.address,
+                                      region.row_bytes * region.rows * region.planes, on);
+  }
+  if (is_linear) {
     return copy_linear(driver_, on, region);
   }
   if (region.planes == 1 || (has_whole_rows(region.source) && has_whole_rows(region.target))) {

@@ -45,6 +45,7 @@ DriverPoolBackend::Pool CudaBackend::create_pool(const DriverPoolOptions& option
   }
   try {
     if (options.numa_node) {
+      has_node_pools_ = true;
       open_pool(pool, device_);
     }
     // with the default of 0 every synchronisation would hand all memory back, and stall

@@ -12,8 +12,8 @@
 namespace rtcg::runtime {
 
 struct DriverPoolOptions {
-  /// In memory of the host at this NUMA node, which the host and the device both reach. Default: in
-  /// the device's own memory.
+  /// In memory of the host at this NUMA node, which the host and the device both reach; copies of
+  /// rows with gaps take it by its host_span(). Default: in the device's own memory.
   std::optional<int> numa_node{};
   /// Other processes may import the pool. Memory of the host is never exported.
   bool is_exportable = false;

@@ -189,31 +189,36 @@ TEST_F(CudaPeers, SharePoolsWithOtherProcesses) {
   EXPECT_EQ(live("pool"), before);
 }
 
+// On a device of its own: its copies are others from here on.
 TEST_F(CudaPeers, PlacePoolsAtNumaNodes) {
-  const Stream stream(device());
-  EXPECT_EQ(nearest_numa_node(device()), 1);
+  const Stream stream(other(3));
+  EXPECT_EQ(nearest_numa_node(other(3)), 1);
   EXPECT_EQ(nearest_numa_node(Device::host()), std::nullopt);
   take_calls();
   {
     std::optional<Buffer<int>> values;
     {
-      DriverPool pool(device(), {.numa_node = 1});
+      DriverPool pool(other(3), {.numa_node = 1});
       const std::string calls = take_calls();
       EXPECT_EQ(calls.find("cuMemPoolCreate(1,3,0)\ncuMemPoolSetAccess("), 0U) << calls;
       values.emplace(pool.allocate<int>(stream, 3));
     }
     EXPECT_EQ(live("pool"), 1) << "its memory keeps it";
     EXPECT_NO_THROW(static_cast<void>(values->host_span()));
+    take_calls();
+    std::vector<int> read(3);
+    copy_to_host(stream, values->ref(), read);
+    EXPECT_EQ(take_calls(), "cuMemcpyAsync(12,1)\n") << "the driver finds out where it is";
   }
   EXPECT_EQ(live("pool"), 0);
   EXPECT_ERROR("runtime.driver_pool.bad_options",
-               DriverPool(device(), {.numa_node = 0, .is_exportable = true}));
+               DriverPool(other(3), {.numa_node = 0, .is_exportable = true}));
   for (const CUresult status : {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED}) {
     fail_next("cuMemPoolCreate", status);
-    EXPECT_ERROR("runtime.driver_pool.unsupported", DriverPool(device(), {.numa_node = 0}));
+    EXPECT_ERROR("runtime.driver_pool.unsupported", DriverPool(other(3), {.numa_node = 0}));
   }
   fail_next("cuMemPoolSetAccess", CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_ERROR("runtime.cuda.call_failed", DriverPool(device(), {.numa_node = 0}));
+  EXPECT_ERROR("runtime.cuda.call_failed", DriverPool(other(3), {.numa_node = 0}));
   EXPECT_EQ(live("pool"), 0);
 }
 
