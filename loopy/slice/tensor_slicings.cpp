@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t atom_rows = 16;
 constexpr std::int64_t atom_columns = 8;
 constexpr double other_registers = 40;  // of a thread: addresses, counters
-constexpr double clocks_of_barrier = 100;
+constexpr double clocks_of_barrier = 500;  // until all warps multiply again
 /// Instructions on their way in each scheduler that keep its tensor core busy.
 constexpr double atoms_on_the_way = 4;
 
@@ -179,8 +179,9 @@ class TensorCost {
                           rounds * (tiles * waiting + 2 * gpu::clocks_of_load);
     const double read = count * filled * steps * problem_.input_bytes();
     const double cached = read / gpu::cache_bytes_per_second * (choice.swizzle == 0 ? 1.0 : 0.95);
-    return std::max({clocks / machine_.clock_hz, cached,
-                     problem_.problem.compulsory_bytes / machine_.memory_bytes_per_second}) +
+    // copies wait for each other and for the products: neither hides the other one whole
+    return std::max(std::hypot(clocks / machine_.clock_hz, cached),
+                    problem_.problem.compulsory_bytes / machine_.memory_bytes_per_second) +
            gpu::launch_seconds;
   }
 

@@ -145,8 +145,8 @@ TEST(SlicingCostModel, DependOnTypes) {
   const double in_f32 = best_seconds(box, sum, "a, b, c: f32[2048, 2048]");
   EXPECT_NEAR(best_seconds(box, sum, "a, b, c: f64[2048, 2048]") / in_f32, 2, 0.3);
   EXPECT_NEAR(best_seconds(box, sum, "a, b, c: c64[2048, 2048]") / in_f32, 4, 0.6);
-  // which has tensor cores for f64
-  EXPECT_NEAR(best_seconds(box, sum, "a, b, c: f64[2048, 2048]", "sm_90") / in_f32, 1, 0.2);
+  // which has tensor cores for f64: 353 us, of which the H200 took 331
+  EXPECT_NEAR(best_seconds(box, sum, "a, b, c: f64[2048, 2048]", "sm_90") / in_f32, 1.5, 0.2);
 }
 
 TEST(SlicingStream, HoldsStagesOfTrianglesThatTilesDivide) {
