@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t atom_rows = 16;
 constexpr std::int64_t atom_columns = 8;
-constexpr double other_registers = 40;  // of a thread: addresses, counters
+constexpr double other_registers = 40;     // of a thread: addresses, counters
 constexpr double clocks_of_barrier = 500;  // until all warps multiply again
 /// Instructions on their way in each scheduler that keep its tensor core busy.
 constexpr double atoms_on_the_way = 4;
