@@ -16,6 +16,11 @@ constexpr double shared_latency = 30;        // clocks that a warp waits for wha
 constexpr double slowdown_of_groups = 1.12;  // steps of one load are in the same bank of registers
 constexpr double cost_of_spills = 2;         // for each register over those that there are
 
+/// Whether steps of a sum shift what the items of a thread read, as in a window.
+bool begins_anywhere(const SlicedRead::Axis& axis) {
+  return axis.others > 1 || axis.outer_sums > 1 || axis.coefficients[reduced_loop] != 0;
+}
+
 }  // namespace
 
 SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
@@ -194,10 +199,16 @@ SlicingCost::SharedAccess SlicingCost::shared_access(const SlicedRead& read,
   const bool goes_along_rows =
       is_transposed(choice, read.fetchable) ||
       (!read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0);
-  const double width = goes_along_rows ? (wide % 4 == 0   ? 4
-                                          : wide % 2 == 0 ? 2
-                                                          : 1)
-                                       : static_cast<double>(steps_of_group(read, choice));
+  const std::size_t along =
+      read.axes.size() - (is_transposed(choice, read.fetchable) && read.axes.size() > 1 ? 2 : 1);
+  // vectors begin at multiples of their length
+  const bool is_by_number =
+      goes_along_rows && !read.axes.empty() && begins_anywhere(read.axes[along]);
+  const double width = is_by_number      ? 1
+                       : goes_along_rows ? (wide % 4 == 0   ? 4
+                                            : wide % 2 == 0 ? 2
+                                                            : 1)
+                                         : static_cast<double>(steps_of_group(read, choice));
   const double lanes = machine_.warp_lanes;
   const double distinct =
       is_fast ? std::min<double>(choice.fast[1], lanes)

@@ -139,6 +139,17 @@ TEST(SlicingStream, FetchesWhatWindowsOfResultsShare) {
                                 "c: for for*8; fetch g; stages 2")));
 }
 
+// A window of 5 columns begins anywhere in a tile, so that its numbers are read one by one.
+TEST(SlicingCostModel, ReadsWindowsNumberByNumber) {
+  const Kernel sharp = make_kernel(
+      "{[i, j]: 0 <= i < 4096 and 2 <= j < 4094} {[k]: 0 <= k < 5} {[p, q]: 2 <= p, q < 4094}",
+      "<> r[i, j] = sum(k, w[k]*a[i, j + k - 2])\nout[p, q] = a[p, q] - sum(k, w[k]*r[p + k - 2, "
+      "q])",
+      {.arguments = "a, out: f32[4096, 4096]; w: f32[5]"});
+  const std::string first = SlicingStream(sharp, {}).at(0).words;
+  EXPECT_EQ(first.find("transposed"), std::string::npos) << first;
+}
+
 TEST(SlicingCostModel, DependOnTypes) {
   const char* const box = "{[i, j, k]: 0 <= i, j, k < 2048}";
   const char* const sum = "c[i, j] = sum(k, a[i, k]*b[k, j])";
