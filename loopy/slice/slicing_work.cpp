@@ -220,7 +220,13 @@ SlicingCost::SharedAccess SlicingCost::shared_access(const SlicedRead& read,
   const auto apart = static_cast<unsigned>(goes_along_rows ? std::max(1.0, wide / width)
                                                            : static_cast<double>(wide));
   const double different = places / std::gcd(places, apart);
-  return {width, std::max(1.0, distinct / different)};
+  // loads of 16 bytes take a quarter of a warp at a time: what quarters have in common is read once
+  // if they begin alike, which they do not where rows of threads end within a warp
+  const bool has_broken_rows =
+      choice.fast[1] < lanes && std::fmod(lanes, choice.fast[1]) != 0 && choice.slow[1] > 1;
+  const double pieces =
+      has_broken_rows ? width * read.element_bytes * lanes / machine_.shared_bytes_per_clock : 1;
+  return {width, std::max({1.0, distinct / different, pieces})};
 }
 
 double SlicingCost::sectors_of_rows(const SlicedRead& read, const SlicingChoice& choice) const {

@@ -150,6 +150,19 @@ TEST(SlicingCostModel, ReadsWindowsNumberByNumber) {
   EXPECT_EQ(first.find("transposed"), std::string::npos) << first;
 }
 
+// 126 us for 11 x 25 threads, 102 for 16 x 16, on an H200: rows of 11 end within warps.
+TEST(SlicingCostModel, CountsRowsOfThreadsThatEndWithinWarps) {
+  const Kernel product =
+      make_kernel("{[i, j, k]: 0 <= i < 1000 and 0 <= j < 1100 and 0 <= k < 1200}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])", {.default_type = cgen::f32});
+  const auto seconds = [&](InameHint i, InameHint j) {
+    SlicingConstraints constraints;
+    constraints.inames = {{"i", std::move(i)}, {"j", std::move(j)}, {"k", {{16}, {}}}};
+    return SlicingStream(product, constraints).predicted_seconds(0);
+  };
+  EXPECT_GT(seconds({{100}, {25}}, {{44}, {11}}), seconds({{80}, {16}}, {{64}, {16}}));
+}
+
 TEST(SlicingCostModel, DependOnTypes) {
   const char* const box = "{[i, j, k]: 0 <= i, j, k < 2048}";
   const char* const sum = "c[i, j] = sum(k, a[i, k]*b[k, j])";
