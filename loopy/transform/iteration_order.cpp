@@ -495,6 +495,43 @@ std::optional<IterationOrder> order_as_loops(const Kernel& kernel, Kernel loops)
   return iteration_order(loops);
 }
 
+/// Why blocks or threads cannot have the iterations of `iname`: a statement reads a temporary ahead
+/// of all that set it within an iteration, so it reads what the iteration before has set.
+std::optional<std::string> find_carried_temporary(const Kernel& kernel, const std::string& iname) {
+  std::map<std::string, std::string> first_readers;  // of temporaries that are not yet set
+  NameSet set;
+  for (const Instruction& each : kernel.instructions) {
+    if (each.within_inames.count(iname) == 0) {
+      continue;
+    }
+    for (const ArrayAccess& access : accesses_of(kernel, each)) {
+      const bool has_own_element =
+          std::any_of(access.indices.begin(), access.indices.end(),
+                      [&](const Expr& index) { return free_names(index).count(iname) != 0; });
+      const Temporary* temporary = find_temporary(kernel, access.array);
+      if (temporary == nullptr || has_own_element ||
+          temporary->address_space == AddressSpace::global) {
+        continue;
+      }
+      if (!access.is_write) {
+        // what is read under a condition may not be read at all
+        if (set.count(access.array) == 0 && access.conditions.empty()) {
+          first_readers.emplace(access.array, each.id);
+        }
+        continue;
+      }
+      if (const auto reader = first_readers.find(access.array); reader != first_readers.end()) {
+        return fmt::format(
+            "'{}' is read by '{}' as the iteration of '{}' before has left it, set "
+            "by '{}'; blocks and threads have values of their own",
+            access.array, reader->second, iname, each.id);
+      }
+      set.insert(access.array);
+    }
+  }
+  return std::nullopt;
+}
+
 /// Where threads meet the user says what they find there. Launches are ordered for loops and axes
 /// alike.
 bool states_order(const Instruction& instruction) {
@@ -540,6 +577,13 @@ std::optional<std::string> find_value_carried_by_axes(const Kernel& kernel) {
   if (loops.iname_tags.size() == kernel.iname_tags.size() ||
       std::any_of(kernel.instructions.begin(), kernel.instructions.end(), states_order)) {
     return std::nullopt;
+  }
+  for (const auto& [iname, tag] : kernel.iname_tags) {
+    if (tag.kind == AxisKind::grid || tag.kind == AxisKind::block) {
+      if (auto why = find_carried_temporary(kernel, iname)) {
+        return why;
+      }
+    }
   }
   const std::optional<IterationOrder> after = iteration_order(kernel);
   if (!after) {

@@ -34,6 +34,29 @@ TEST(CheckOrder, RefusesLanesThatHandValuesOn) {
              "fix_parameters(n:64)\ntag_inames(i:l.0)"));
 }
 
+// Threads have temporaries of their own: what the iteration before has left is out of reach.
+TEST(CheckOrder, RefusesThreadsForIterationsThatTemporariesGoThrough) {
+  const auto checked = [](const std::string& statements, const char* recipe) {
+    check_order(
+        apply_recipe(make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", statements,
+                                 {.arguments = "u, a: f64[n, m]", .sequential_dependencies = true}),
+                     recipe));
+  };
+  const char* averages = "for i\n<> s = 3\nfor j\ns = 0.5*s + a[i, j]\nu[i, j] = s\nend\nend";
+  checked(averages, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)");
+  checked(averages, "split_iname(j, 16)");
+  for (const char* recipe : {"split_iname(j, 16, inner_tag=l.0)", "tag_inames(i:g.0, j:g.1)"}) {
+    EXPECT_ERROR("loopy.check_order.carried_value", checked(averages, recipe));
+  }
+  const char* delayed = "for i\n<> s = 3\nfor j\nu[i, j] = s\ns = a[i, j]\nend\nend";
+  EXPECT_ERROR("loopy.check_order.carried_value",
+               checked(delayed, "split_iname(j, 16, inner_tag=l.0)"));
+  const char* elements = "for i\n<f64> s[m]\nfor j\ns[j] = 2\nu[i, j] = s[j] + a[i, j]\nend\nend";
+  checked(elements, "fix_parameters(m:8)\ntag_inames(i:g.0, j:l.0)");
+  const char* own = "for i, j\n<> s = a[i, j]\ns = 2*s\nu[i, j] = s\nend";
+  checked(own, "split_iname(j, 16, inner_tag=l.0)");
+}
+
 TEST(CheckOrder, RefusesThreadsThatAddUpWhatOthersWrite) {
   const auto checked = [](const std::string& domain, const char* recipe) {
     check_order(
