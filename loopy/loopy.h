@@ -23,6 +23,7 @@
 #include "rtcg/loopy/transform/arguments.h"
 #include "rtcg/loopy/transform/assignment_to_subst.h"
 #include "rtcg/loopy/transform/buffer_array.h"
+#include "rtcg/loopy/transform/carry_values.h"
 #include "rtcg/loopy/transform/chunk_iname.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/edit_instructions.h"

@@ -17,6 +17,7 @@
 #include "rtcg/loopy/transform/arguments.h"
 #include "rtcg/loopy/transform/assignment_to_subst.h"
 #include "rtcg/loopy/transform/buffer_array.h"
+#include "rtcg/loopy/transform/carry_values.h"
 #include "rtcg/loopy/transform/chunk_iname.h"
 #include "rtcg/loopy/transform/duplicate_inames.h"
 #include "rtcg/loopy/transform/edit_instructions.h"
@@ -299,7 +300,9 @@ BufferOptions buffer_options(StepReader& step) {
   const BufferOptions usual;
   return {.init = step.option("init", usual.init),
           .store = step.option("store", usual.store),
-          .temporary_name = step.option("temporary_name")};
+          .temporary_name = step.option("temporary_name"),
+          .default_tag = step.option("default_tag"),
+          .is_filled = step.option("is_filled") != "no"};
 }
 KeepRowOptions keep_row_options(StepReader& step) {
   KeepRowOptions options;
@@ -452,6 +455,7 @@ Table data_rows() {
                              return buffer_array(std::move(kernel), array, inames, options);
                            },
                            text, list_or_none, buffer_options)},
+      {"carry_values", row(carry_values, text, text)},
       {"keep_row", row(keep_row, text, list, keep_row_options)},
       {"pad_bank_conflicts", row(pad_bank_conflicts, rest)},
       {"pipeline", row(pipeline, list, text, number)},

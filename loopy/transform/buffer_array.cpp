@@ -27,11 +27,48 @@ struct Use {
   bool is_written = false;
 };
 
-std::optional<Refusal> find_use(const Kernel& kernel, const std::string& array, Use& use) {
+NameSet index_inames(const Kernel& kernel, const std::vector<Expr>& indices) {
+  NameSet inames;
+  for (const Expr& index : indices) {
+    for (const std::string& name : free_names(index)) {
+      if (is_iname(kernel, name)) {
+        inames.insert(name);
+      }
+    }
+  }
+  return inames;
+}
+
+/// Loops around the copy that run one iteration after the other: statements outside of one come
+/// before or after all copies that are made in it.
+NameSet loops_around_copy(const Kernel& kernel, const std::string& array,
+                          const std::vector<std::string>& inames) {
+  NameSet loops;
+  for (const ArrayAccess& access : accesses_of(kernel)) {
+    const NameSet indexed = index_inames(kernel, access.indices);
+    if (access.array == array && access.is_write &&
+        std::all_of(inames.begin(), inames.end(),
+                    [&](const std::string& each) { return indexed.count(each) != 0; })) {
+      loops = indexed;
+      break;
+    }
+  }
+  std::erase_if(loops, [&](const std::string& each) {
+    return tag_of(kernel, each).kind != AxisKind::sequential ||
+           std::find(inames.begin(), inames.end(), each) != inames.end();
+  });
+  return loops;
+}
+
+std::optional<Refusal> find_use(const Kernel& kernel, const std::string& array,
+                                const std::vector<std::string>& inames, Use& use) {
+  const NameSet around = loops_around_copy(kernel, array, inames);
   bool is_first = true;
   for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
     const Instruction& instruction = kernel.instructions[i];
-    if (!touches(kernel, instruction, array)) {
+    const NameSet& within = instruction.within_inames;
+    if (!touches(kernel, instruction, array) ||
+        !std::includes(within.begin(), within.end(), around.begin(), around.end())) {
       continue;
     }
     const auto refuse = [&](const std::string& why) {
@@ -66,16 +103,28 @@ std::optional<Refusal> find_use(const Kernel& kernel, const std::string& array, 
                                                  array)});
 }
 
-NameSet index_inames(const Kernel& kernel, const std::vector<Expr>& indices) {
-  NameSet inames;
-  for (const Expr& index : indices) {
-    for (const std::string& name : free_names(index)) {
-      if (is_iname(kernel, name)) {
-        inames.insert(name);
-      }
-    }
+/// Why a buffer that is not filled might be written back where no statement has written it.
+std::optional<std::string> why_not_all_written(const Kernel& kernel, const std::string& array,
+                                               const NameSet& indexed, const Use& use) {
+  const Instruction& first = kernel.instructions[use.first];
+  const auto because = [&](const std::string& why) {
+    return fmt::format("statement '{}', the first that touches '{}', {}: let the buffer be filled",
+                       first.id, array, why);
+  };
+  if (get_if<Assignment>(first) == nullptr || get_if<Assignment>(first)->is_atomic ||
+      written_variables(first).count(array) == 0) {
+    return because("does not write it plainly");
   }
-  return inames;
+  if (read_variables(kernel, first).count(array) != 0) {
+    return because("reads it");
+  }
+  if (!first.predicates.empty()) {
+    return because("has a condition");
+  }
+  if (first.within_inames != with_parent_inames(kernel, indexed)) {
+    return because("runs in loops that its indices do not mention, which may be empty");
+  }
+  return std::nullopt;
 }
 
 std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& array,
@@ -86,7 +135,7 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& arr
     return Refusal{"loopy.buffer_array.unknown_array",
                    fmt::format("kernel '{}' has no array argument '{}'", kernel.name, array)};
   }
-  if (std::optional<Refusal> refusal = find_use(kernel, array, use)) {
+  if (std::optional<Refusal> refusal = find_use(kernel, array, inames, use)) {
     return refusal;
   }
   const NameSet indexed = index_inames(kernel, use.indices);
@@ -111,6 +160,11 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& arr
   if (const auto why_not = why_not_new_name(kernel, options.temporary_name)) {
     return Refusal{"loopy.buffer_array.name_taken", *why_not};
   }
+  if (!options.is_filled) {
+    if (const auto why_not = why_not_all_written(kernel, array, indexed, use)) {
+      return Refusal{"loopy.buffer_array.not_all_written", *why_not};
+    }
+  }
   return std::nullopt;
 }
 
@@ -123,6 +177,7 @@ class Buffering {
         inames_(inames),
         options_(options),
         use_(std::move(use)),
+        around_(loops_around_copy(kernel_, array_, inames_)),
         names_(make_name_generator(kernel_)) {}
 
   Kernel run() {
@@ -131,17 +186,25 @@ class Buffering {
         options_.temporary_name.empty() ? names_.make(array_ + "_buffer") : options_.temporary_name;
     add_temporary();
     // both copies first: they ask which inames the statements use
-    Instruction init = copy_statement(true);
+    std::optional<Instruction> init;
+    if (options_.is_filled) {
+      init = copy_statement(true);
+    }
     Instruction store = copy_statement(false);
     for (std::size_t i = use_.first; i <= use_.last; ++i) {
-      kernel_.instructions[i] = map_expressions(std::move(kernel_.instructions[i]),
-                                                [&](const Expr& expr) { return in_buffer(expr); });
+      const NameSet& within = kernel_.instructions[i].within_inames;
+      if (std::includes(within.begin(), within.end(), around_.begin(), around_.end())) {
+        kernel_.instructions[i] = map_expressions(
+            std::move(kernel_.instructions[i]), [&](const Expr& expr) { return in_buffer(expr); });
+      }
     }
     const auto place = [&](std::size_t i) {
       return kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(i);
     };
     kernel_.instructions.insert(place(use_.last + 1), std::move(store));
-    kernel_.instructions.insert(place(use_.first), std::move(init));
+    if (init) {
+      kernel_.instructions.insert(place(use_.first), *std::move(init));
+    }
     return std::move(kernel_);
   }
 
@@ -186,7 +249,15 @@ class Buffering {
       copies[iname] = copy_name(names_, iname);
       values.emplace(iname, name(copies[iname]));
     }
-    kernel_ = with_tagged_copies(std::move(kernel_), copies, indexed);
+    if (options_.default_tag.empty()) {
+      kernel_ = with_tagged_copies(std::move(kernel_), copies, indexed);
+    } else {
+      kernel_ = with_copied_inames(std::move(kernel_), copies, indexed);
+      const InameTag tag = parse_iname_tag(options_.default_tag);
+      for (const auto& [old, copy] : copies) {
+        kernel_.iname_tags.insert_or_assign(copy, tag);
+      }
+    }
     drop_known_bounds(copies, indexed);
     std::vector<Expr> indices;
     for (const Expr& index : use_.indices) {
@@ -246,6 +317,7 @@ class Buffering {
   const std::vector<std::string>& inames_;
   const BufferOptions& options_;
   const Use use_;
+  const NameSet around_;
   NameGenerator names_;
   std::vector<FootprintAxis> box_;
   std::string buffer_;
@@ -267,7 +339,9 @@ Kernel buffer_array(Kernel kernel, std::string_view array, const std::vector<std
   step.record(kernel, "buffer_array", {name, list_text(inames)},
               {{"init", options.init == usual.init ? "" : options.init},
                {"store", options.store == usual.store ? "" : options.store},
-               {"temporary_name", options.temporary_name}});
+               {"temporary_name", options.temporary_name},
+               {"default_tag", options.default_tag},
+               {"is_filled", options.is_filled ? "" : "no"}});
   return kernel;
 }
 

@@ -75,6 +75,55 @@ c[i] = c[i] + 2*c_buffer
                 "buffer_array(c, [], init=0, store=base + 2*buffer)\n");
 }
 
+TEST(BufferArray, LetsNeighbouringThreadsWriteNeighbours) {
+  const Kernel rows = make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "c[i, j] = 2*a[i, j]",
+                                  {.default_type = cgen::f32});
+  const Kernel split =
+      split_iname(split_iname(rows, "i", 4, {.outer_tag = "g.0", .inner_tag = "l.0"}), "j", 4);
+  const Kernel buffered = buffer_array(split, "c", {"i_inner", "j_inner"},
+                                       {.default_tag = "l.auto", .is_filled = false});
+  EXPECT_EQ(statements_of(buffered),
+            R"(c_buffer[i_inner, j_inner] = 2*a[4*i_outer + i_inner, 4*j_outer + j_inner]
+c[4*i_outer + i_inner_0, 4*j_outer + j_inner_0] = c_buffer[i_inner_0, j_inner_0]
+)");
+  EXPECT_EQ(tag_of(buffered, "j_inner_0").kind, AxisKind::block_auto);
+  expect_same_results(rows, buffered, {{"n", 6}, {"m", 7}});
+  expect_recipe(rows, buffered,
+                "split_iname(i, 4, inner_tag=l.0, outer_tag=g.0)\nsplit_iname(j, 4)\n"
+                "buffer_array(c, [i_inner, j_inner], default_tag=l.auto, is_filled=no)\n");
+}
+
+TEST(BufferArray, LeavesStatementsOutsideOfTheLoopsAroundTheCopy) {
+  const Kernel kernel = make_kernel(
+      "{[i, j]: 0 <= i < n and 0 <= j < m}",
+      "for i\n<> s = c[i, 0]\nfor j\ns = s + a[i, j]\nc[i, j] = s\nend\nd[i] = c[i, 1]\nend",
+      {.arguments = "c: f32[n, m]; a: f32[n, m]; d: f32[n]", .sequential_dependencies = true});
+  const Kernel split = split_iname(kernel, "j", 4);
+  const Kernel buffered = buffer_array(split, "c", {"j_inner"}, {.is_filled = false});
+  expect_same_results(kernel, buffered, {{"n", 3}, {"m", 9}});
+  const Kernel reduced = make_kernel("{[i]: 0 <= i < n}", "c[i] = 1\nd = sum(i, c[i])",
+                                     {.arguments = "d: f32", .default_type = cgen::f32});
+  expect_same_results(reduced, buffer_array(reduced, "c"), {{"n", 5}});
+  const std::string text = statements_of(buffered);
+  EXPECT_NE(text.find("s = c[i, 0]"), std::string::npos) << text;
+  EXPECT_NE(text.find("d[i] = c[i, 1]"), std::string::npos) << text;
+}
+
+TEST(BufferArray, RefusesToWriteBackWhatIsNotWritten) {
+  const auto unfilled = [](const Kernel& kernel) {
+    return buffer_array(kernel, "c", {}, {.is_filled = false});
+  };
+  EXPECT_ERROR("loopy.buffer_array.not_all_written", unfilled(accumulated_rows()));
+  const Kernel guarded =
+      make_kernel("{[i]: 0 <= i < n}", "c[i] = a[i] {if=a[i] > 0}", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.buffer_array.not_all_written", unfilled(guarded));
+  const Kernel repeated = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", "c[i] = a[i, k]",
+                                      {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.buffer_array.not_all_written", unfilled(repeated));
+  EXPECT_ERROR("loopy.iname_tag.unknown",
+               buffer_array(accumulated_rows(), "c", {}, {.default_tag = "x.0"}));
+}
+
 TEST(BufferArray, SeesThroughRules) {
   const Kernel kernel =
       make_kernel("{[i, k]: 0 <= i < n and 0 <= k < m}", "old(x) := c[x]\nc[i] = old(i) + a[i, k]",
@@ -100,9 +149,10 @@ TEST(BufferArray, RefusesAccessesToDifferentElements) {
 TEST(BufferArray, RefusesInamesThatCannotBeBuffered) {
   EXPECT_ERROR("loopy.buffer_array.bad_inames", buffer_array(accumulated_rows(), "c", {"k"}));
   EXPECT_ERROR("loopy.footprint.unbounded_sweep", buffer_array(accumulated_rows(), "c", {"i"}));
-  const Kernel reduced = make_kernel("{[i]: 0 <= i < n}", "c[i] = 1\nd = sum(i, c[i])",
-                                     {.arguments = "d: f32", .default_type = cgen::f32});
-  EXPECT_ERROR("loopy.buffer_array.bad_inames", buffer_array(reduced, "c"));
+  const Kernel reduced = make_kernel("{[i, k]: 0 <= i < n and 0 <= k <= i}",
+                                     "for i\nc[i] = 1\nd[i] = sum(k, c[k])\nend",
+                                     {.arguments = "d: f32[n]", .default_type = cgen::f32});
+  EXPECT_ERROR("loopy.buffer_array.different_accesses", buffer_array(reduced, "c"));
 }
 
 TEST(BufferArray, RefusesNamesAndTextsThatAreNone) {
