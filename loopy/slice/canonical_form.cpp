@@ -460,6 +460,9 @@ Slicing renamed(Slicing slicing, Renaming names,
   for (KeepPlan& each : slicing.keeps) {
     rename(each.array);
   }
+  for (BufferPlan& each : slicing.buffers) {
+    rename(each.array);
+  }
   for (PrivatePlan& each : slicing.privates) {
     rename(each.array);
   }

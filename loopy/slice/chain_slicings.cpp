@@ -511,6 +511,7 @@ class ChainSource final : public SlicingSource {
       append(all.inames, part.inames);
       append(all.fetches, part.fetches);
       append(all.keeps, part.keeps);
+      append(all.buffers, part.buffers);
       append(all.privates, part.privates);
       append(all.global_values, part.global_values);
       append(all.marches, part.marches);
@@ -602,6 +603,11 @@ class ChainSource final : public SlicingSource {
     for (const PrivatePlan& each : slicing.privates) {
       if (nests_[nest].writes(each.array)) {
         part.privates.push_back(each);
+      }
+    }
+    for (const BufferPlan& each : slicing.buffers) {
+      if (nests_[nest].writes(each.array)) {
+        part.buffers.push_back(each);
       }
     }
     for (const KeepPlan& each : slicing.keeps) {

@@ -182,6 +182,17 @@ KeepPlan parse_keep(std::string_view text, const std::vector<std::string>& words
   fail(text, "'keep' takes an array, and 'shared' or 'vec 4'");
 }
 
+/// `buffer b`, `buffer b pad 1`
+BufferPlan parse_buffer(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() == 2) {
+    return {words[1]};
+  }
+  if (words.size() == 4 && words[2] == "pad") {
+    return {words[1], parse_number(text, words[3])};
+  }
+  fail(text, "'buffer' takes an array that is written, and 'pad 1'");
+}
+
 /// `private c block`, `private c block copies 32`
 PrivatePlan parse_private(std::string_view text, const std::vector<std::string>& words) {
   const bool has_copies = words.size() == 5 && words[3] == "copies";
@@ -377,6 +388,10 @@ std::string to_string(const Slicing& slicing) {
     text += keep.in_shared_memory ? " shared" : "";
     text += keep.vector_width != 0 ? fmt::format(" vec {}", keep.vector_width) : "";
   }
+  for (const BufferPlan& each : slicing.buffers) {
+    text += (text.empty() ? "buffer " : "; buffer ") + each.array;
+    text += each.padding != 0 ? fmt::format(" pad {}", each.padding) : "";
+  }
   for (const PrivatePlan& each : slicing.privates) {
     text += (text.empty() ? "private " : "; private ") + each.array + " block";
     text += each.copies != 1 ? fmt::format(" copies {}", each.copies) : "";
@@ -453,6 +468,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.queues.push_back(parse_queue(text, words));
     } else if (words.front() == "keep") {
       slicing.keeps.push_back(parse_keep(text, words));
+    } else if (words.front() == "buffer") {
+      slicing.buffers.push_back(parse_buffer(text, words));
     } else if (words.front() == "private") {
       slicing.privates.push_back(parse_private(text, words));
     } else if (words.front() == "place") {

@@ -108,6 +108,15 @@ struct KeepPlan {
   friend bool operator==(const KeepPlan&, const KeepPlan&) = default;
 };
 
+/// An array whose results a block collects in shared memory, and writes with neighbouring threads
+/// on neighbours, see buffer_array().
+struct BufferPlan {
+  std::string array{};
+  /// Unused elements after each row of shared memory.
+  std::int64_t padding = 0;
+  friend bool operator==(const BufferPlan&, const BufferPlan&) = default;
+};
+
 /// An array that each block updates in copies of its own, which it adds to the array in the end,
 /// see privatize_updates().
 struct PrivatePlan {
@@ -170,6 +179,8 @@ struct StorePlan {
 ///     i: g.0 l.0*256 vec*4; walk 1056
 ///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
 ///     inline t; q: g.0 l.0*32; p: g.1 l.1*8; place t_subst shared
+/// Rows along which each thread goes one after the other, in tiles that the block copies:
+///     i: g.0 l.0*32; j: for unr_hint*32; fetch a pad 1; buffer b pad 1
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
 struct Slicing {
   /// Statements that share inames with earlier ones, but need not, have inames of their own: `j_c`
@@ -187,6 +198,7 @@ struct Slicing {
   std::vector<InameSlicing> inames{};
   std::vector<FetchPlan> fetches{};
   std::vector<KeepPlan> keeps{};
+  std::vector<BufferPlan> buffers{};
   std::vector<PrivatePlan> privates{};
   std::vector<MarchPlan> marches{};
   std::vector<QueuePlan> queues{};
@@ -257,6 +269,7 @@ struct Slicing {
 ///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,
+///                       loopy.recipe_of.nothing_to_collect,
 ///                       loopy.recipe_of.nothing_to_exchange, loopy.exchange_items.no_items,
 ///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout,
 ///                       loopy.recipe_of.bad_march, loopy.recipe_of.ambiguous_loop,

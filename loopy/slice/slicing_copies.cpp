@@ -412,6 +412,54 @@ void add_fetch(const Slicing& slicing, const FetchPlan& fetch, const Substitutio
 
 }  // namespace
 
+namespace {
+
+/// Results of a block that neighbouring threads write: the copy has those of the loops within a
+/// block, but for the outermost one of a loop that is cut.
+void add_buffer(const Kernel& expanded, const Slicing& slicing, const BufferPlan& plan,
+                std::vector<RecipeStep>& steps) {
+  std::vector<std::string> inames;  // of the elements that most loops write
+  for (const ArrayAccess& access : accesses_of(expanded)) {
+    std::vector<std::string> indexed;
+    for (const Expr& index : access.indices) {
+      for (const std::string& name : free_names(index)) {
+        if (is_iname(expanded, name)) {
+          indexed.push_back(name);
+        }
+      }
+    }
+    if (access.array == plan.array && access.is_write && indexed.size() > inames.size()) {
+      inames = std::move(indexed);
+    }
+  }
+  std::vector<std::string> collected;
+  for (const std::string& iname : inames) {
+    const InameSlicing* sliced = find_sliced(slicing, iname);
+    for (std::size_t i = 1; sliced != nullptr && i < sliced->factors.size(); ++i) {
+      const std::string part = part_name(iname, i);
+      if (sliced->factors[i].axis.kind != AxisKind::grid &&
+          std::find(collected.begin(), collected.end(), part) == collected.end()) {
+        collected.push_back(part);
+      }
+    }
+  }
+  if (collected.empty()) {
+    throw InvalidInput("loopy.recipe_of.nothing_to_collect",
+                       fmt::format("'buffer {0}' takes an array that is written along loops that "
+                                   "are cut, which slicing '{1}' of kernel '{2}' has not",
+                                   plan.array, to_string(slicing), expanded.name));
+  }
+  const std::string tile = plan.array + "_tile";
+  steps.push_back({"buffer_array",
+                   {plan.array, list_of(collected)},
+                   {{"default_tag", "l.auto"}, {"is_filled", "no"}, {"temporary_name", tile}}});
+  if (plan.padding != 0) {
+    steps.push_back({"add_padding", {tile, "0", std::to_string(plan.padding)}, {}});
+  }
+}
+
+}  // namespace
+
 void add_copies(const Kernel& kernel, const Kernel& expanded, const Slicing& slicing,
                 const NameSet& reduced, std::vector<RecipeStep>& steps) {
   for (const KeepPlan& keep : slicing.keeps) {
@@ -434,6 +482,9 @@ void add_copies(const Kernel& kernel, const Kernel& expanded, const Slicing& sli
         sweep_of(expanded, slicing, reduced, fetch, group);
     add_fetch(slicing, fetch, find_view(kernel, fetch.array), group, sweep,
               loops_around(expanded, slicing, reduced, fetch, group), steps);
+  }
+  for (const BufferPlan& each : slicing.buffers) {
+    add_buffer(expanded, slicing, each, steps);
   }
   add_pipelines(slicing, reduced, sweeps, steps);
   // after the pipeline: what its copies move at once stays together

@@ -11,9 +11,10 @@
 #include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/slice/slicing_steps.h"
 #include "rtcg/loopy/symbolic/traverse.h"
+#include "rtcg/loopy/transform/carry_values.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/hoist_factors.h"
+#include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/join_domains.h"
 
 namespace rtcg::loopy {
@@ -260,6 +261,9 @@ std::vector<RecipeStep> detail::preparing_steps(const Kernel& kernel) {
   }
   if (has_constant_factors(kernel)) {
     steps.push_back({"hoist_factors", {}, {}});
+  }
+  for (const CarriedValues& each : find_carried_values(kernel)) {
+    steps.push_back({"carry_values", {each.array, each.iname}, {}});
   }
   return steps;
 }

@@ -56,6 +56,10 @@ struct RowSlicings {
 /// with barriers between the steps. Null for kernels without such steps.
 [[nodiscard]] SourcePtr recurrence_slicings(const Kernel& kernel,
                                             const SlicingConstraints& constraints);
+/// Rows whose threads go along them one after the other, in tiles that the block copies, on GPUs.
+/// Null for kernels without such rows.
+[[nodiscard]] SourcePtr stepped_slicings(const Kernel& kernel,
+                                         const SlicingConstraints& constraints);
 /// Whole tiles of results whose block keeps values of rules in shared memory, on GPUs; null for
 /// kernels without such rules.
 [[nodiscard]] SourcePtr value_slicings(const Kernel& kernel, const SlicingConstraints& constraints);

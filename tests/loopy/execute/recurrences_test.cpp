@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/slice/slicing_steps.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "tests/loopy/execute/on_every_target.h"
 
@@ -137,6 +139,30 @@ void filter(Numbers& a, const IntegerValues& sizes) {
   }
 }
 
+void respond(Numbers& a, const IntegerValues& sizes) {
+  const std::int64_t n = sizes.find("nt")->second;
+  for (std::int64_t row = 0; row < 2 * sizes.find("nr")->second; ++row) {
+    const double* const x = a["x"].data() + row * n;
+    double* const y = a["y"].data() + row * n;
+    for (std::int64_t t = 2; t < n; ++t) {
+      y[t] = x[t] - 0.5 * x[t - 2] + 0.25 * y[t - 1] - 0.125 * y[t - 2];
+    }
+  }
+}
+
+void average(Numbers& a, const IntegerValues& sizes) {
+  const std::int64_t n = sizes.find("nt")->second;
+  for (std::int64_t row = 0; row < sizes.find("nr")->second; ++row) {
+    double p = 1;
+    double most = 0;
+    for (std::int64_t i = row * n; i < (row + 1) * n; ++i) {
+      p = 0.5 * p + a["a"][i] * a["b"][i];
+      most = std::max(most, p);
+      a["d"][i] = most - p;
+    }
+  }
+}
+
 std::vector<Case> cases() {
   return {{best_paths(), "v", find_best_paths},
           {factorizations(), "a", factorize},
@@ -144,7 +170,9 @@ std::vector<Case> cases() {
           {tridiagonal_systems(), "x", solve},
           {alignments(), "d", align},
           {phases(), "o", unwrap},
-          {filters(), "y", filter}};
+          {filters(), "y", filter},
+          {responses(), "y", respond},
+          {averages(), "d", average}};
 }
 
 class Recurrences : public ::testing::TestWithParam<Case> {};
@@ -186,6 +214,23 @@ TEST_P(Recurrences, AreTheSameOnEveryTarget) {
                                            : all.at(random() % all.count()).slicing;
   SCOPED_TRACE(to_string(slicing));
   expect_same_everywhere(apply(kernel, slicing), kernel, {}, {});
+}
+
+TEST_P(Recurrences, InTilesAreTheSameOnEveryTarget) {
+  const Case& each = GetParam();
+  for (const std::int64_t added : {0, 1, 27}) {  // also more rows than a block has
+    IntegerValues sizes = each.recurrence.small;
+    sizes[each.recurrence.rows] += added;
+    const Kernel kernel = each.recurrence.of(sizes);
+    const Kernel prepared = apply_recipe(kernel, detail::preparing_steps(kernel));
+    const auto tiles = detail::stepped_slicings(prepared, {.min_threads = 1, .max_threads = 64});
+    std::mt19937_64 random(static_cast<std::uint64_t>(added));
+    for (int draw = 0; tiles != nullptr && draw < 2; ++draw) {
+      const Slicing slicing = tiles->at(random() % tiles->count()).slicing;
+      SCOPED_TRACE(to_string(slicing));
+      expect_same_everywhere(apply(kernel, slicing), kernel, {}, {});
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Recurrences, ::testing::ValuesIn(cases()),

@@ -149,9 +149,45 @@ inline Recurrence filters() {
           "x, y: f64[nc, nt]; g: f64[2, 3]; nc, nt: i32"};
 }
 
+/// A filter of second order through memory, and a sum of what it has read, for rows of two groups.
+inline Recurrence responses() {
+  return {"responses",
+          "r",
+          "nr",
+          {{"nr", 37}, {"nt", 41}},
+          "{[g, r, t]: 0 <= g < 2 and 0 <= r < nr and 2 <= t < nt}",
+          "for g, r, t\n"
+          "  y[g, r, t] = x[g, r, t] - 0.5*x[g, r, t - 2] + 0.25*y[g, r, t - 1] - "
+          "0.125*y[g, r, t - 2]\n"
+          "  s[g, r, t] = s[g, r, t - 1] + x[g, r, t]*w[g, r, t]\n"
+          "end",
+          "x, y, s, w: f64[2, nr, nt]; nr, nt: i32"};
+}
+
+/// Numbers that a thread keeps through a row, of which the largest is written in the end.
+inline Recurrence averages() {
+  return {"averages",
+          "r",
+          "nr",
+          {{"nr", 33}, {"nt", 29}},
+          "{[r, t]: 0 <= r < nr and 0 <= t < nt}",
+          "for r\n"
+          "  <f64> p = 1\n"
+          "  <f64> q = 0\n"
+          "  for t\n"
+          "    p = 0.5*p + a[r, t]*b[r, t]\n"
+          "    q = max(q, p)\n"
+          "    c[r, t] = p\n"
+          "    d[r, t] = q - p\n"
+          "  end\n"
+          "  last[r] = q\n"
+          "end",
+          "a, b, c, d: f64[nr, nt]; last: f64[nr]; nr, nt: i32"};
+}
+
 inline std::vector<Recurrence> recurrences() {
-  return {best_paths(), factorizations(), rods(),   tridiagonal_systems(),
-          alignments(), phases(),         filters()};
+  return {best_paths(), factorizations(), rods(),    tridiagonal_systems(), alignments(), phases(),
+          filters(),    responses(),      averages()};
 }
 
 }  // namespace rtcg::loopy
