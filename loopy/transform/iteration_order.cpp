@@ -501,8 +501,9 @@ std::optional<std::string> find_carried_temporary(const Kernel& kernel, const st
   std::map<std::string, std::string> first_readers;  // of temporaries that are not yet set
   NameSet set;
   for (const Instruction& each : kernel.instructions) {
-    if (each.within_inames.count(iname) == 0) {
-      continue;
+    const Assignment* assignment = get_if<Assignment>(each);
+    if (each.within_inames.count(iname) == 0 || (assignment != nullptr && assignment->is_atomic)) {
+      continue;  // of atomic updates one comes after the other
     }
     for (const ArrayAccess& access : accesses_of(kernel, each)) {
       const bool has_own_element =

@@ -53,6 +53,8 @@ TEST(CheckOrder, RefusesThreadsForIterationsThatTemporariesGoThrough) {
                checked(delayed, "split_iname(j, 16, inner_tag=l.0)"));
   const char* elements = "for i\n<f64> s[m]\nfor j\ns[j] = 2\nu[i, j] = s[j] + a[i, j]\nend\nend";
   checked(elements, "fix_parameters(m:8)\ntag_inames(i:g.0, j:l.0)");
+  const char* counted = "for i\n<> s = 3\nfor j\ns = s + a[i, j] {atomic}\nend\nend\nu[0, 0] = 1";
+  checked(counted, "split_iname(j, 16, inner_tag=l.0)");
   const char* own = "for i, j\n<> s = a[i, j]\ns = 2*s\nu[i, j] = s\nend";
   checked(own, "split_iname(j, 16, inner_tag=l.0)");
 }
