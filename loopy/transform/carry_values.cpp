@@ -1,6 +1,7 @@
 #include "rtcg/loopy/transform/carry_values.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <utility>
@@ -26,6 +27,7 @@ struct Carry {
   std::size_t statement = 0;
   std::vector<Expr> target{};
   std::size_t axis = 0;     ///< along which the loop goes
+  std::int64_t step = 1;    ///< of the index with the loop, 1 or -1
   std::int64_t oldest = 0;  ///< iterations
   Affine first{};           ///< of the loop
   ConstraintSet begins{};   ///< that the loop has an iteration, as far as it may have none
@@ -33,15 +35,14 @@ struct Carry {
 };
 
 /// How many iterations before this one wrote what is read; nothing if none is known to have.
-std::optional<std::int64_t> age_of(const std::vector<Expr>& target, const std::vector<Expr>& read,
-                                   std::size_t axis) {
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    if (i != axis && simplify_index(read[i]) != simplify_index(target[i])) {
+std::optional<std::int64_t> age_of(const Carry& carry, const std::vector<Expr>& read) {
+  for (std::size_t i = 0; i < carry.target.size(); ++i) {
+    if (i != carry.axis && simplify_index(read[i]) != simplify_index(carry.target[i])) {
       return std::nullopt;
     }
   }
-  const std::optional<Affine> age = to_affine(target[axis] - read[axis]);
-  return age && age->is_constant() ? std::optional(age->constant()) : std::nullopt;
+  const std::optional<Affine> age = to_affine(carry.target[carry.axis] - read[carry.axis]);
+  return age && age->is_constant() ? std::optional(carry.step * age->constant()) : std::nullopt;
 }
 
 class CarryFinder {
@@ -134,10 +135,11 @@ class CarryFinder {
     }
     const std::optional<Affine> along =
         axes == 1 ? to_affine(target->indices[carry.axis]) : std::nullopt;
-    if (!along || along->coefficient(iname_) != 1) {
+    if (!along || std::abs(along->coefficient(iname_)) != 1) {
       return fmt::format("the elements that statement '{}' writes do not go on by one with '{}'",
                          statement.id, iname_);
     }
+    carry.step = along->coefficient(iname_);
     carry.target = target->indices;
     return std::nullopt;
   }
@@ -149,7 +151,7 @@ class CarryFinder {
         continue;
       }
       const std::optional<std::int64_t> age =
-          access.is_linear ? std::nullopt : age_of(carry.target, access.indices, carry.axis);
+          access.is_linear ? std::nullopt : age_of(carry, access.indices);
       const bool is_carried = age && *age >= 1 && *age <= most_kept && access.conditions.empty();
       carry.reads_more = carry.reads_more || !is_carried;
       // otherwise the first iterations might read what is not there
@@ -238,7 +240,7 @@ class Carrying {
       if (element == nullptr || element->array != array_) {
         return std::nullopt;
       }
-      const auto age = age_of(carry_.target, element->indices, carry_.axis);
+      const auto age = age_of(carry_, element->indices);
       return age && *age >= 1 && *age <= carry_.oldest ? std::optional(name(kept(*age)))
                                                        : std::nullopt;
     });

@@ -21,8 +21,8 @@ namespace rtcg::loopy {
 ///
 /// Values of up to four iterations ago are kept. No other statement within the loop writes the
 /// array.
-/// @param array  an argument that one statement within the loop writes, at an index that goes on by
-///               one with the loop; it reads what it wrote some iterations before, always
+/// @param array  an argument that one statement within the loop writes, at an index that goes up or
+///               down by one with the loop; it reads what it wrote some iterations before, always
 /// @param iname  a loop that runs as such
 /// @throws InvalidInput  loopy.carry_values.not_possible, loopy.carry_values.reorders_loops
 [[nodiscard]] Kernel carry_values(Kernel kernel, std::string_view array, std::string_view iname);

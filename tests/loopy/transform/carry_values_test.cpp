@@ -60,6 +60,15 @@ TEST(CarryValues, LeavesWhatIsOutsideOfTheLoop) {
   EXPECT_EQ(detail::find_carried_values(kernel).size(), 1U);
 }
 
+TEST(CarryValues, KeepsWhatGoesDownwards) {
+  const Kernel kernel = rows("u[i, m - j] = u[i, m - j + 1]*a[i, j] + 0.5f*u[i, m - j + 2]", "3");
+  const Kernel carried = carry_values(kernel, "u", "j");
+  EXPECT_EQ(carried.temporaries.size(), 3U);
+  for (const std::int64_t m : {4, 5, 12}) {
+    expect_same_results(kernel, carried, {{"n", 3}, {"m", m}});
+  }
+}
+
 // With domains of their own a loop may have no iteration: nothing is read then.
 TEST(CarryValues, ReadsNothingAheadOfNoIteration) {
   const Kernel kernel = make_kernel("{[i]: 1 <= i < n} {[j]: 0 <= j < m}",
@@ -98,7 +107,6 @@ TEST(CarryValues, RefusesWhatItCannotKeep) {
   refused(rows("u[i, j] = u[i, j] + a[i, j]"));                                // this one
   refused(rows("u[i, j - 1] = u[i, j] + a[i, j]"));                            // the next one
   refused(rows("u[i, j] = u[i, j - 5] + a[i, j]", "5"));                       // too long ago
-  refused(rows("u[i, m - j] = u[i, m - j + 1] + a[i, j]", "2"));               // downwards
   refused(rows("u[i, j] = (u[i, j - 1] if j > 1 else 0) + a[i, j]"));          // a condition
   refused(rows("u[i, j] = u[i, j - 1] + a[i, j] {if=a[i, j] > 0}"));           // some only
   refused(rows("for i, j\nu[i, j] = u[i, j - 1] + 1\nu[i, j - 1] = 0\nend"));  // two write
