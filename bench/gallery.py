@@ -286,6 +286,16 @@ def integral_image(n):
     return lambda: x.cumsum(1).cumsum(0)
 
 
+def unwrapped_phases(n):
+    p = rand(n["nr"], n["nt"])
+
+    def run():
+        jumps = torch.floor((p[:, 1:] - p[:, :-1] + 0.375) / 0.75)
+        return torch.cat([p[:, :1], p[:, 1:] - 0.75 * jumps.cumsum(1)], 1)
+
+    return run
+
+
 def harris_corners(n):
     image = rand(1, 1, n["n"], n["n"])
     across = torch.tensor([[1.0, 0, -1], [2, 0, -2], [1, 0, -1]], device="cuda").view(1, 1, 3, 3) / 12
@@ -355,12 +365,13 @@ PEERS = {
     "trilinear": trilinear,
     "integral_image": integral_image,
     "harris_corners": harris_corners,
+    "unwrapped_phases": unwrapped_phases,
 }
 # compared with a copy of the bytes that they have to move
 COPIES = ["star_25", "points_27", "acoustic_wave", "advection", "lattice_boltzmann", "median_3x3",
           "stiffness_3d", "mass_3d", "gradient_3d", "black_scholes", "bias_relu_residual",
           "n_body", "rbf_product", "segmented_sums", "sparse_product", "running_sums", "bilateral",
-          "neighbour_forces", "diffusion_steps"]
+          "neighbour_forces", "diffusion_steps", "resonators"]
 
 
 def microseconds(run, at_least_ms=60):

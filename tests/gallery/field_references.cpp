@@ -275,6 +275,39 @@ void diffusion_steps(Numbers& x) {
   }
 }
 
+/// The turns are counted, not the differences added.
+void unwrapped_phases(Numbers& x) {
+  for (Int r = 0; r < x.size("nr"); ++r) {
+    double turns = 0;
+    for (Int t = 0; t < x.size("nt"); ++t) {
+      turns += t == 0 ? 0 : std::floor((x["p"](r, t) - x["p"](r, t - 1) + 0.375) / 0.75);
+      x["o"](r, t) = x["p"](r, t) - 0.75 * turns;
+    }
+  }
+}
+
+/// As a sum over the responses to single inputs, and to what the row begins with.
+void resonators(Numbers& x) {
+  const Int steps = x.size("nt");
+  std::vector<double> response(static_cast<std::size_t>(steps), 0.0);
+  for (Int t = 0; t < steps; ++t) {
+    const auto at = [&](Int k) { return k < 0 ? 0 : response[static_cast<std::size_t>(k)]; };
+    response[static_cast<std::size_t>(t)] = t == 0 ? 1 : 1.2 * at(t - 1) - 0.72 * at(t - 2);
+  }
+  for (Int c = 0; c < x.size("nc"); ++c) {
+    const double first = x["y"](c, 0);
+    const double second = x["y"](c, 1);
+    for (Int t = 2; t < steps; ++t) {
+      const auto at = [&](Int k) { return response[static_cast<std::size_t>(k)]; };
+      double sum = second * at(t - 1) - 0.72 * first * at(t - 2);
+      for (Int s = 2; s <= t; ++s) {
+        sum += (x["left"](c, s) + x["right"](c, s - 1)) * at(t - s);
+      }
+      x["y"](c, t) = sum;
+    }
+  }
+}
+
 }  // namespace
 
 Entries field_entries() {
@@ -291,6 +324,8 @@ Entries field_entries() {
       {"integral_image", {integral_image}},
       {"harris_corners", {harris_corners}},
       {"diffusion_steps", {diffusion_steps}},
+      {"unwrapped_phases", {unwrapped_phases}},
+      {"resonators", {resonators}},
   };
 }
 
