@@ -7,21 +7,11 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/codegen/launch_loops.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 
 namespace rtcg::loopy {
 namespace {
-
-/// Behind the last of the launches from `begin` on that run in the loop of the first at `depth`.
-std::size_t end_of_loop(const std::vector<LaunchPlan>& launches, std::size_t begin,
-                        std::size_t depth) {
-  std::size_t end = begin + 1;
-  while (end < launches.size() && launches[end].host_loops.size() > depth &&
-         launches[end].host_loops[depth].iname == launches[begin].host_loops[depth].iname) {
-    ++end;
-  }
-  return end;
-}
 
 std::int64_t value_of(const Expr& bound, const IntegerValues& values) {
   const auto value = evaluate_integer(bound, values);
@@ -43,7 +33,8 @@ class PlanRun {
         continue;
       }
       const HostLoop& loop = launches_[begin].host_loops[depth];
-      const std::size_t end_inside = std::min(end, end_of_loop(launches_, begin, depth));
+      const std::size_t end_inside =
+          std::min(end, detail::end_of_host_loop(launches_, begin, depth));
       const std::int64_t loop_end = value_of(loop.end, values);
       IntegerValues inside = values;
       const std::int64_t step = loop.step * (depth == 0 ? stride_ : 1);
@@ -67,6 +58,16 @@ std::string head_of(const HostLoop& loop) {
 }
 
 }  // namespace
+
+std::size_t detail::end_of_host_loop(const std::vector<LaunchPlan>& launches, std::size_t begin,
+                                     std::size_t depth) {
+  std::size_t end = begin + 1;
+  while (end < launches.size() && launches[end].host_loops.size() > depth &&
+         launches[end].host_loops[depth].iname == launches[begin].host_loops[depth].iname) {
+    ++end;
+  }
+  return end;
+}
 
 void for_each_launch(const std::vector<LaunchPlan>& launches, const IntegerValues& parameters,
                      const std::function<void(std::size_t, const IntegerValues&)>& launch,

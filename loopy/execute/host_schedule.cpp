@@ -2,23 +2,9 @@
 
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/codegen/generate.h"
+#include "rtcg/loopy/codegen/launch_loops.h"
 
 namespace rtcg::loopy {
-namespace {
-
-/// After the last of the launches from `begin` on that run in the loop of the first at `depth`.
-std::size_t end_of_loop(const std::vector<LaunchPlan>& launches, std::size_t begin,
-                        std::size_t depth) {
-  std::size_t end = begin + 1;
-  while (end < launches.size() && launches[end].host_loops.size() > depth &&
-         launches[end].host_loops[depth].iname == launches[begin].host_loops[depth].iname) {
-    ++end;
-  }
-  return end;
-}
-
-}  // namespace
-
 HostSchedule::HostSchedule(const std::vector<LaunchPlan>& launches,
                            const std::vector<std::string>& names) {
   std::vector<std::string> all = names;
@@ -50,7 +36,7 @@ std::vector<HostSchedule::Step> HostSchedule::steps_of(const std::vector<LaunchP
                       {loop.end, names},
                       loop.step,
                       static_cast<std::size_t>(iname - names.begin())});
-    const std::size_t end_inside = std::min(end, end_of_loop(launches, begin, depth));
+    const std::size_t end_inside = std::min(end, detail::end_of_host_loop(launches, begin, depth));
     steps.push_back({number, true, steps_of(launches, begin, end_inside, depth + 1, names)});
     begin = end_inside;
   }
