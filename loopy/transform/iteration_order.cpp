@@ -523,9 +523,11 @@ std::optional<std::string> find_carried_temporary(const Kernel& kernel, const st
       }
       if (const auto reader = first_readers.find(access.array); reader != first_readers.end()) {
         return fmt::format(
-            "'{}' is read by '{}' as the iteration of '{}' before has left it, set "
-            "by '{}'; blocks and threads have values of their own",
-            access.array, reader->second, iname, each.id);
+            "'{0}' goes from iteration to iteration of '{1}': statement '{2}' reads "
+            "what '{3}' has set in the one before, but blocks and threads have "
+            "values of their own. Let '{1}' be a loop, or give '{0}' an element for "
+            "each iteration",
+            access.array, iname, reader->second, each.id);
       }
       set.insert(access.array);
     }
