@@ -404,7 +404,7 @@ void measure_calls(const Group& threads, Report& report) {
   }
 }
 
-// A product of square matrices of 1, 2, 4, ... GPUs, beside cuBLAS on one.
+// The product of two square matrices on 1, 2, 4, ... GPUs, beside cuBLAS on one.
 void report_products(Report& report, arrays::DType dtype, std::int64_t length) {
   for (const std::vector<Device>& devices : gpu_counts()) {
     distributed::run_ranks(devices, [&](const Group& group) {

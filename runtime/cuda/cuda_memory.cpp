@@ -348,7 +348,8 @@ void CudaBackend::copy(Stream stream, const CopyRegion& given) {
   auto* const on = static_cast<CUstream>(stream);
   const bool is_linear = !has_gaps(region, region.source) && !has_gaps(region, region.target);
   if (has_node_pools_.load(std::memory_order_relaxed) && is_linear) {
-    // memory of a pool at a NUMA node is none of the device to copies: the driver finds out
+    // copies to and from a device refuse memory of a pool at a NUMA node; this one asks the driver
+    // where each address is
     return driver_.cuMemcpyAsync.must("copy memory", region.target.address, region.source.address,
                                       region.row_bytes * region.rows * region.planes, on);
   }
