@@ -25,10 +25,13 @@ namespace {
 /// An array along whose rows threads go.
 struct SteppedArray {
   std::string array{};
-  double bytes = 4;         ///< of an element
-  double points = 1;        ///< accesses in all
-  std::int64_t spread = 0;  ///< elements of a row that steps reach beyond their own
+  double bytes = 4;              ///< of an element
+  double points = 1;             ///< accesses in all
+  std::int64_t spread = 0;       ///< elements of a row that steps reach beyond their own
+  std::int64_t rows_beyond = 0;  ///< that threads reach beyond their own
+  std::int64_t planes = 1;       ///< of rows, by the indices before
   bool is_written = false;
+  std::int64_t group = 0;  ///< of the reads, as in FetchPlan
 };
 
 struct SteppedProblem {
@@ -151,41 +154,86 @@ class SteppedReader {
                        });
   }
 
-  void read_arrays() {
-    const std::vector<ArrayAccess> accesses = accesses_of(kernel_);
-    for (const Argument& argument : kernel_.arguments) {
-      SteppedArray array{argument.name};
-      std::optional<std::int64_t> least;
+  /// Within the loop of steps.
+  [[nodiscard]] std::vector<ArrayAccess> stepped_accesses(const std::string& array) const {
+    std::vector<ArrayAccess> accesses = accesses_of(kernel_);
+    std::erase_if(accesses, [&](const ArrayAccess& each) {
+      return each.array != array || !is_within(problem_.step.iname, each.statement);
+    });
+    return accesses;
+  }
+
+  /// What accesses that differ by constants make of an array.
+  [[nodiscard]] SteppedArray with_points(SteppedArray array,
+                                         const std::vector<ArrayAccess>& accesses) {
+    array.points = 0;
+    for (const ArrayAccess& each : accesses) {
+      array.points += counter_.points(each.inames);
+    }
+    const std::size_t axes = accesses.front().indices.size();
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+      std::int64_t least = 0;
       std::int64_t most = 0;
-      bool is_read = false;
-      bool are_all = argument.is_array;
-      array.points = 0;
       for (const ArrayAccess& each : accesses) {
-        if (each.array != argument.name || !argument.is_array) {
-          continue;
-        }
-        const std::optional<Place> place = place_of(each);
-        if (!is_within(problem_.step.iname, each.statement)) {
-          continue;  // it stays as it is
-        }
-        are_all = are_all && place && place->step == problem_.step.iname && place->row == row_;
-        array.points += counter_.points(each.inames);
-        (each.is_write ? array.is_written : is_read) = true;
-        if (place) {
-          most = least ? std::max(most, place->offset) : place->offset;
-          least = std::min(least.value_or(place->offset), place->offset);
-        }
+        const std::int64_t offset = offset_from(accesses.front(), each, axis);
+        least = std::min(least, offset);
+        most = std::max(most, offset);
       }
-      if (array.points == 0) {
-        continue;
-      }
-      array.bytes = static_cast<double>(size_bytes(*argument.type));
-      array.spread = least ? most - *least : 0;
-      // what is written as well as read is left to the caches
-      if (are_all && array.is_written != is_read) {
-        problem_.arrays.push_back(array);
+      if (axis + 1 == axes) {
+        array.spread = most - least;
+      } else if (axis + 2 == axes) {
+        array.rows_beyond = most - least;
       } else {
-        problem_.other_accesses += array.points;
+        array.planes *= most - least + 1;
+      }
+    }
+    return array;
+  }
+  /// Along an axis; 0 for indices that do not differ by a constant.
+  [[nodiscard]] static std::int64_t offset_from(const ArrayAccess& one, const ArrayAccess& other,
+                                                std::size_t axis) {
+    const auto first = to_affine(one.indices[axis]);
+    const auto second = to_affine(other.indices[axis]);
+    const Affine offset = first && second ? *second - *first : Affine();
+    return offset.is_constant() ? offset.constant() : 0;
+  }
+
+  void read_arrays() {
+    for (const Argument& argument : kernel_.arguments) {
+      const std::vector<ArrayAccess> accesses =
+          argument.is_array ? stepped_accesses(argument.name) : std::vector<ArrayAccess>();
+      const auto is_write = [](const ArrayAccess& each) { return each.is_write; };
+      const bool is_written = std::any_of(accesses.begin(), accesses.end(), is_write);
+      const bool are_all = std::all_of(accesses.begin(), accesses.end(), [&](const auto& each) {
+        const std::optional<Place> place = place_of(each);
+        // what is written as well as read is left to the caches
+        return each.is_write == is_written && place && place->step == problem_.step.iname &&
+               place->row == row_;
+      });
+      if (!are_all) {
+        for (const ArrayAccess& each : accesses) {
+          problem_.other_accesses += counter_.points(each.inames);
+        }
+      } else if (!accesses.empty()) {
+        const SteppedArray array{.array = argument.name,
+                                 .bytes = static_cast<double>(size_bytes(*argument.type)),
+                                 .is_written = is_written};
+        is_written ? problem_.arrays.push_back(with_points(array, accesses))
+                   : add_groups(array, accesses);
+      }
+    }
+  }
+
+  /// A tile for each group of reads: other nests of the kernel may read the array in other ways.
+  void add_groups(SteppedArray array, const std::vector<ArrayAccess>& accesses) {
+    const std::vector<AccessGroup> groups = access_groups(kernel_, array.array);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      std::vector<ArrayAccess> own;
+      std::copy_if(accesses.begin(), accesses.end(), std::back_inserter(own),
+                   [&](const ArrayAccess& each) { return groups[i].contains(each); });
+      if (!own.empty()) {
+        array.group = groups.size() > 1 ? static_cast<std::int64_t>(i) + 1 : 0;
+        problem_.arrays.push_back(with_points(array, own));
       }
     }
   }
@@ -207,7 +255,7 @@ std::int64_t shared_bytes_of(const SteppedProblem& problem, const SteppedChoice&
   double bytes = 0;
   for (const SteppedArray& each : problem.arrays) {
     if (choice.has_tile(each)) {
-      bytes += static_cast<double>(choice.threads *
+      bytes += static_cast<double>(each.planes * (choice.threads + each.rows_beyond) *
                                    (choice.depth + each.spread + padding_of(each, choice))) *
                each.bytes;
     }
@@ -241,7 +289,8 @@ Slicing stepped_slicing(const SteppedProblem& problem, const SteppedChoice& choi
     if (each.is_written) {
       slicing.buffers.push_back({each.array, padding_of(each, choice)});
     } else {
-      slicing.fetches.push_back({.array = each.array, .padding = padding_of(each, choice)});
+      slicing.fetches.push_back(
+          {.array = each.array, .padding = padding_of(each, choice), .group = each.group});
     }
   }
   return slicing;

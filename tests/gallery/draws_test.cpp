@@ -30,8 +30,8 @@ int wanted_draws() {
 /// of the others are drawn from in tests/loopy/slice.
 bool is_drawn_by_default(const std::filesystem::path& file) {
   static const std::set<std::string> names = {
-      "gramschmidt",    "nussinov", "row_scan",       "running_sums", "seidel-2d",
-      "segmented_sums", "small_lu", "sparse_product", "trisolv",      "trmm"};
+      "deriche",   "gramschmidt", "nussinov",       "row_scan", "running_sums", "segmented_sums",
+      "seidel-2d", "small_lu",    "sparse_product", "trisolv",  "trmm"};
   return names.count(file.stem().string()) != 0;
 }
 

@@ -23,8 +23,8 @@ TEST(SteppedSlicings, CopyTilesOfWhatIsReadAndWritten) {
   const auto tiles = tiles_of(kernel);
   ASSERT_NE(tiles, nullptr);
   EXPECT_TRUE(
-      tiles->find(parse_slicing("r: g.0 l.0*32; t: for unr_hint*32; fetch p; buffer o pad 1")));
-  EXPECT_TRUE(tiles->find(parse_slicing("r: g.0 l.0*64; t: for unr_hint*16; fetch p")));
+      tiles->find(parse_slicing("r: g.0 l.0*32; t: for unr_hint*32; fetch p#1; buffer o pad 1")));
+  EXPECT_TRUE(tiles->find(parse_slicing("r: g.0 l.0*64; t: for unr_hint*16; fetch p#1")));
   for (std::size_t i = 0; i < tiles->count(); ++i) {
     EXPECT_FALSE(why_not([&] {
       return generate_text(apply(kernel, tiles->at(i).slicing), Target::cuda);
@@ -33,6 +33,23 @@ TEST(SteppedSlicings, CopyTilesOfWhatIsReadAndWritten) {
   const RankedSlicing best = SlicingStream(kernel, {}).at(0);
   EXPECT_EQ(best.slicing.buffers.size(), 1U) << best.words;
   EXPECT_EQ(best.slicing.fetches.size(), 1U) << best.words;
+}
+
+TEST(SteppedSlicings, CopyWhatOtherNestsReadInOtherWays) {
+  const Kernel kernel = make_kernel(
+      "{[r, t]: 0 <= r < 670 and 2 <= t < 133}; {[p, q]: 0 <= p < 670 and 0 <= q < 133}",
+      "y[r, t] = 0.5*y[r, t - 1] + x[0, r, t] - x[2, r + 1, t - 2] + w[r, t]\n"
+      "... gbarrier\n"
+      "z[p, q] = y[p, q] + w[p, q] + (w[p, q - 1] if q > 0 else 0)",
+      {.arguments = "x: f64[3, 671, 133]; y, w, z: f64[670, 133]",
+       .sequential_dependencies = true});
+  const RankedSlicing best = SlicingStream(kernel, {}).at(0);
+  EXPECT_TRUE(best.words.starts_with("r: g.0 l.0*32; t: for unr_hint*32; q: ")) << best.words;
+  EXPECT_TRUE(best.words.ends_with("; fetch x pad 1; fetch w#1 pad 1; buffer y pad 1"))
+      << best.words;
+  // three planes of 33 rows of 34 steps with one unused element
+  EXPECT_EQ(best.shared_bytes, 8 * (3 * 33 * 35 + 32 * 33 + 32 * 33));
+  EXPECT_FALSE(why_not([&] { return generate_text(apply(kernel, best.slicing), Target::cuda); }));
 }
 
 TEST(SteppedSlicings, CarryWhatTheStepBeforeWrote) {
