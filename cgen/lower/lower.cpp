@@ -307,10 +307,10 @@ void Lowering::note_type(const Type& type) {
         }
       },
       [&](const Complex&) {
-        if (dialect_ != Dialect::opencl) {
-          needs_.includes.insert(dialect_ == Dialect::c      ? "complex.h"
-                                 : dialect_ == Dialect::cuda ? "cuda/std/complex"
-                                                             : "complex");
+        if (dialect_ == Dialect::cuda) {
+          need_complex_class(needs_);
+        } else if (dialect_ != Dialect::opencl) {
+          needs_.includes.insert(dialect_ == Dialect::c ? "complex.h" : "complex");
         }
       },
       [&](const Vector& t) {

@@ -1,5 +1,7 @@
-// Complex numbers. C and C++ have them; OpenCL C keeps both parts in a vector of two lanes, whose
-// sums are complex ones, and whose products, quotients, comparisons and conversions are not.
+// Complex numbers. C and C++ have them. CUDA's text defines a class of them: the header of CUDA
+// takes half a second to compile, and its products test for NaNs. OpenCL C keeps both parts in a
+// vector of two lanes, whose sums are complex ones, and whose products, quotients, comparisons and
+// conversions are not.
 #include <fmt/format.h>
 
 #include "rtcg/cgen/ast/traverse.h"
@@ -19,6 +21,68 @@ bool is_complex(const Expr& value) {
 bool is_single(const Complex& type) {
   return scalar_kind(type.element) == ScalarKind::f32;
 }
+
+/// Aligned as a whole, so one instruction loads a number. A quotient is found by Smith's way, which
+/// does not overflow where the result does not. A sum takes a product by four fused instructions,
+/// which need its parts; the product alone and then a sum would be six.
+constexpr const char* complex_class = R"(template <class T>
+struct alignas(2 * sizeof(T)) rtcg_complex {
+  T x, y;
+  rtcg_complex() = default;
+  __host__ __device__ rtcg_complex(T x, T y = 0) : x(x), y(y) {}
+  template <class U>
+  __host__ __device__ explicit(sizeof(U) > sizeof(T)) rtcg_complex(rtcg_complex<U> z)
+      : x(T(z.x)), y(T(z.y)) {}
+  template <class U>
+  __host__ __device__ rtcg_complex &operator=(rtcg_complex<U> z) {
+    return *this = rtcg_complex(z);
+  }
+#define RTCG_FRIEND friend __host__ __device__ inline
+  RTCG_FRIEND rtcg_complex operator+(rtcg_complex a, rtcg_complex b) {
+    return {a.x + b.x, a.y + b.y};
+  }
+  RTCG_FRIEND rtcg_complex operator+(rtcg_complex a, T b) { return {a.x + b, a.y}; }
+  RTCG_FRIEND rtcg_complex operator+(T a, rtcg_complex b) { return {a + b.x, b.y}; }
+  RTCG_FRIEND rtcg_complex operator-(rtcg_complex a) { return {-a.x, -a.y}; }
+  RTCG_FRIEND rtcg_complex operator-(rtcg_complex a, rtcg_complex b) {
+    return {a.x - b.x, a.y - b.y};
+  }
+  RTCG_FRIEND rtcg_complex operator-(rtcg_complex a, T b) { return {a.x - b, a.y}; }
+  RTCG_FRIEND rtcg_complex operator-(T a, rtcg_complex b) { return {a - b.x, -b.y}; }
+  RTCG_FRIEND rtcg_complex operator*(rtcg_complex a, rtcg_complex b) {
+    return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
+  }
+  RTCG_FRIEND rtcg_complex operator*(rtcg_complex a, T b) { return {a.x * b, a.y * b}; }
+  RTCG_FRIEND rtcg_complex operator*(T a, rtcg_complex b) { return {a * b.x, a * b.y}; }
+  RTCG_FRIEND rtcg_complex operator/(rtcg_complex a, rtcg_complex b) {
+    if (fabs(b.x) >= fabs(b.y)) {
+      const T q = b.x == 0 ? 0 : b.y / b.x, d = b.x + b.y * q;
+      return {(a.x + a.y * q) / d, (a.y - a.x * q) / d};
+    }
+    const T q = b.x / b.y, d = b.x * q + b.y;
+    return {(a.x * q + a.y) / d, (a.y * q - a.x) / d};
+  }
+  RTCG_FRIEND rtcg_complex operator/(rtcg_complex a, T b) { return {a.x / b, a.y / b}; }
+  RTCG_FRIEND bool operator==(rtcg_complex a, rtcg_complex b) {
+    return a.x == b.x && a.y == b.y;
+  }
+  RTCG_FRIEND rtcg_complex &operator+=(rtcg_complex &a, rtcg_complex b) { return a = a + b; }
+  RTCG_FRIEND rtcg_complex &operator+=(rtcg_complex &a, T b) { return a = a + b; }
+  RTCG_FRIEND rtcg_complex &operator-=(rtcg_complex &a, rtcg_complex b) { return a = a - b; }
+  RTCG_FRIEND rtcg_complex &operator-=(rtcg_complex &a, T b) { return a = a - b; }
+  RTCG_FRIEND rtcg_complex &operator*=(rtcg_complex &a, rtcg_complex b) { return a = a * b; }
+  RTCG_FRIEND rtcg_complex &operator*=(rtcg_complex &a, T b) { return a = a * b; }
+  RTCG_FRIEND rtcg_complex &operator/=(rtcg_complex &a, rtcg_complex b) { return a = a / b; }
+  RTCG_FRIEND rtcg_complex &operator/=(rtcg_complex &a, T b) { return a = a / b; }
+  RTCG_FRIEND rtcg_complex &rtcg_add_product(rtcg_complex &sum, rtcg_complex a, rtcg_complex b) {
+    sum.x = sum.x + a.x * b.x - a.y * b.y;
+    sum.y = sum.y + a.x * b.y + a.y * b.x;
+    return sum;
+  }
+  RTCG_FRIEND rtcg_complex rtcg_conj(rtcg_complex z) { return {z.x, -z.y}; }
+  RTCG_FRIEND T rtcg_abs(rtcg_complex z) { return hypot(z.x, z.y); }
+};
+)";
 
 /// `(float2)(re, im)`
 Expr pair_of(const Complex& type, const Expr& re, const Expr& im, SourceOrigin where) {
@@ -148,6 +212,13 @@ Expr pair_cast(const Expr& tree, const Cast& node) {
              : tree;
 }
 
+/// Whether it is `sum += a * b` of complex numbers of one type.
+bool adds_product(const AssignExpr& node, const Complex& target) {
+  const auto* product = get_if<Binary>(node.value);
+  return node.op == BinaryOp::add && product != nullptr && product->op == BinaryOp::multiply &&
+         complex_of_value(product->left) == target && complex_of_value(product->right) == target;
+}
+
 /// What starts a variable of that type: `{1, 2}` for an array of complex numbers.
 Expr pair_initializer(const Expr& value, const Type& type) {
   const Type whole = without_qualifiers(type);
@@ -182,8 +253,12 @@ const Complex* complex_within(const Type& type) {
 
 }  // namespace
 
+void need_complex_class(Needs& needs) {
+  needs.helper("rtcg_complex", complex_class);
+}
+
 Expr lower_complex_call(const Expr& tree, const IntrinsicCall& node, Dialect dialect) {
-  const std::string space = dialect == Dialect::cuda ? "cuda::std::" : "std::";
+  const bool is_cuda = dialect == Dialect::cuda;
   if (node.intrinsic == Intrinsic::make_complex) {
     const Complex type = *get_if<Complex>(value_type(tree.type()));
     const std::vector<Expr> parts = {converted(node.arguments[0], type.element),
@@ -195,7 +270,9 @@ Expr lower_complex_call(const Expr& tree, const IntrinsicCall& node, Dialect dia
       return plain_call("__builtin_complex", parts, tree.type(), tree.where());
     }
     const Type constructor = FunctionType{type, {}, true};
-    return Expr(Call{variable(space + "complex", constructor), parts, {type.element}},
+    return Expr(Call{variable(is_cuda ? "rtcg_complex" : "std::complex", constructor),
+                     parts,
+                     {type.element}},
                 tree.where());
   }
   const Expr& operand = node.arguments[0];
@@ -212,8 +289,13 @@ Expr lower_complex_call(const Expr& tree, const IntrinsicCall& node, Dialect dia
     }
     return Expr(Member{operand, node.intrinsic == Intrinsic::real ? "x" : "y"}, tree.where());
   }
+  const bool is_part = node.intrinsic == Intrinsic::real || node.intrinsic == Intrinsic::imag;
+  if (is_cuda && is_part) {
+    return Expr(Member{operand, node.intrinsic == Intrinsic::real ? "x" : "y"}, tree.where());
+  }
   if (dialect != Dialect::c) {
-    return plain_call(space + name, node.arguments, tree.type(), tree.where());
+    return plain_call((is_cuda ? "rtcg_" : "std::") + name, node.arguments, tree.type(),
+                      tree.where());
   }
   return plain_call(
       (node.intrinsic == Intrinsic::conj ? name : "c" + name) + (is_single(type) ? "f" : ""),
@@ -245,6 +327,11 @@ Expr lower_complex_operator(const Expr& tree, Dialect dialect, Needs& needs) {
         const auto target = complex_of_value(e.target);
         if (!target || (!e.op && !has_pairs)) {
           return tree;
+        }
+        if (dialect == Dialect::cuda && adds_product(e, *target)) {
+          const auto& product = *get_if<Binary>(e.value);
+          return plain_call("rtcg_add_product", {e.target, product.left, product.right},
+                            tree.type(), tree.where());
         }
         return has_pairs
                    ? pair_assignment(tree, e, *target, needs)

@@ -329,12 +329,12 @@ std::string complex_shuffle_helper(Needs& needs, const std::string& name, const 
   const bool is_single = scalar_kind(type.element) == ScalarKind::f32;
   const std::string helper =
       fmt::format("rtcg{}_{}", name.substr(1, name.rfind('_') - 1), is_single ? "c64" : "c128");
-  needs.helper(helper, fmt::format("{0}cuda::std::complex<{1}> {2}(cuda::std::complex<{1}> value, "
-                                   "int lane) {{\n"
-                                   "  return {{{3}(0xffffffffu, value.real(), lane),\n"
-                                   "          {3}(0xffffffffu, value.imag(), lane)}};\n}}\n",
-                                   helper_prefix(Dialect::cuda), is_single ? "float" : "double",
-                                   helper, name));
+  needs.helper(
+      helper,
+      fmt::format("{0}rtcg_complex<{1}> {2}(rtcg_complex<{1}> value, int lane) {{\n"
+                  "  return {{{3}(0xffffffffu, value.x, lane),\n"
+                  "          {3}(0xffffffffu, value.y, lane)}};\n}}\n",
+                  helper_prefix(Dialect::cuda), is_single ? "float" : "double", helper, name));
   return helper;
 }
 

@@ -85,6 +85,8 @@ struct Survey {
   return value_type(value.type()) == value_type(type) ? value : cast(value_type(type), value);
 }
 
+/// Defines CUDA's class of complex numbers.
+void need_complex_class(Needs& needs);
 /// A function of complex numbers, or one that makes them.
 [[nodiscard]] Expr lower_complex_call(const Expr& tree, const IntrinsicCall& call, Dialect dialect);
 /// The dialect's form of `tree` if it is an operator applied to complex numbers.

@@ -63,7 +63,7 @@ std::string Printer::base_type(const Type& type) const {
         const std::string element = base_type(t.element);
         return dialect_ == Dialect::c        ? element + " _Complex"
                : dialect_ == Dialect::opencl ? element + "2"  // as lowered
-               : dialect_ == Dialect::cuda   ? "cuda::std::complex<" + element + ">"
+               : dialect_ == Dialect::cuda   ? "rtcg_complex<" + element + ">"
                                              : "std::complex<" + element + ">";
       },
       [&](const Auto&) { return std::string("auto"); },

@@ -107,7 +107,7 @@ std::string exchanged_value(const cgen::Type& type) {
     return fmt::format("__shfl_xor_sync(lanes, {}, distance)", value);
   };
   if (is<cgen::Complex>(type)) {
-    return fmt::format("{{{},\n        {}}}", exchanged("value.real()"), exchanged("value.imag()"));
+    return fmt::format("{{{},\n        {}}}", exchanged("value.x"), exchanged("value.y"));
   }
   const auto kind = cgen::scalar_kind(type);
   return kind == cgen::ScalarKind::f16

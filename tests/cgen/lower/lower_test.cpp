@@ -226,6 +226,12 @@ TEST(Lower, SpellsComplexNumbers) {
   EXPECT_EQ(text_of(z * 2, Dialect::cpp), "z * (float)2");
   EXPECT_EQ(text_of(y - z, Dialect::cpp), "y - (std::complex<double>)z");
   EXPECT_EQ(text_of(z * 2, Dialect::c), "z * 2");
+  // CUDA's text has a class, whose parts are called as those of OpenCL's pairs
+  EXPECT_EQ(text_of(call(Intrinsic::make_complex, {x, x}), Dialect::cuda),
+            "rtcg_complex<float>(x, x)");
+  EXPECT_EQ(text_of(y - z, Dialect::cuda), "y - (rtcg_complex<double>)z");
+  EXPECT_EQ(text_of(call(Intrinsic::imag, {z}), Dialect::cuda), "z.y");
+  EXPECT_EQ(text_of(call(Intrinsic::abs, {z}), Dialect::cuda), "rtcg_abs(z)");
   // OpenCL has pairs, whose sums are complex ones
   EXPECT_EQ(text_of(z + z, Dialect::opencl), "z + z");
   EXPECT_EQ(text_of(z * 2, Dialect::opencl), "z * (float)2");
@@ -258,6 +264,27 @@ float2 f(float n) {
   return (float2)(n, 0.0f);
 }
 )");
+}
+
+TEST(Lower, AddsComplexProductsByParts) {
+  const auto text = [](const Statement& statement) {
+    const Type complex = complex_of(f32);
+    const std::string all = printed({"m",
+                                     {function(void_type, "f",
+                                               {param(complex, "z"), param(complex, "w"),
+                                                param(complex_of(f64), "d"), param(f32, "x")},
+                                               statement)}},
+                                    Dialect::cuda);
+    const std::size_t begin = all.rfind("{\n  ") + 4;
+    return all.substr(begin, all.rfind(';') - begin);
+  };
+  const Expr z = variable("z", complex_of(f32));
+  const Expr w = variable("w", complex_of(f32));
+  const Expr d = variable("d", complex_of(f64));
+  EXPECT_EQ(text(add_assign(z, w * z)), "rtcg_add_product(z, w, z)");
+  EXPECT_EQ(text(add_assign(z, w * x)), "z += w * x");
+  EXPECT_EQ(text(add_assign(d, w * z)), "d += (rtcg_complex<double>)(w * z)");
+  EXPECT_EQ(text(assign(z, w * z)), "z = w * z");
 }
 
 TEST(Lower, HostHelpersComputeWhatTheyShould) {

@@ -53,7 +53,7 @@ TEST(TypedFunctions, TakeComplexNumbersAndIntegers) {
       "turn(z: c64): c64 = make_complex(-imag(z), real(z))\n"
       "  host { return __builtin_complex(-__imag__ z, __real__ z); }\n"
       "  opencl { return (float2)(-z.y, z.x); }\n"
-      "  cuda { return cuda::std::complex<float>(-z.imag(), z.real()); }\n",
+      "  cuda { return {-z.y, z.x}; }\n",
       "b[i] = turn(a[i]) + a[i]", "a, b: c64[n]; n: i32");
   expect_same_everywhere(on_threads(turned), turned, {{"n", 70}});
   const Kernel hashed = with_functions(

@@ -47,13 +47,10 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
   static const std::regex dynamic(
       R"(extern\s+__shared__\s+((?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|[\w:\s])+?)\s*\b(\w+)\s*\[\s*\]\s*;)");
   static const std::regex alignment(R"((__align__|alignas)\s*\([^)]*\))");
-  // Reading headers of the system takes most of the compiler's time for a small kernel. <complex>
-  // cannot follow the macros of CUDA.
+  // Reading headers of the system takes most of the compiler's time for a small kernel.
   static const std::regex system_header(R"(#\s*include\s*<(?!cuda))");
-  const bool has_complex = source.find("complex") != std::string::npos;
-  const bool has_system = has_complex || std::regex_search(source, system_header);
+  const bool has_system = std::regex_search(source, system_header);
   std::string text = has_system ? "#define RTCG_CUDA_SYSTEM_HEADERS\n" : "";
-  text += has_complex ? "#include <complex>\n" : "";
   const bool has_images = source.find("cudaTextureObject_t") != std::string::npos ||
                           source.find("cudaSurfaceObject_t") != std::string::npos;
   text += "#include <rtcg_cuda.h>\n";
