@@ -52,6 +52,7 @@
 #include "rtcg/loopy/transform/queue_reads.h"
 #include "rtcg/loopy/transform/reduce_online.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/reduce_updates.h"
 #include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/rename_inames.h"

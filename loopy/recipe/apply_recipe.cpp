@@ -46,6 +46,7 @@
 #include "rtcg/loopy/transform/queue_reads.h"
 #include "rtcg/loopy/transform/reduce_online.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
+#include "rtcg/loopy/transform/reduce_updates.h"
 #include "rtcg/loopy/transform/reduction_arg_to_subst_rule.h"
 #include "rtcg/loopy/transform/rename_iname.h"
 #include "rtcg/loopy/transform/rename_inames.h"
@@ -463,6 +464,7 @@ Table data_rows() {
       {"queue_reads", row(queue_reads, text, text, number, queue_options)},
       {"privatize_temporaries", row(privatize_temporaries, list, list_option("temporaries"))},
       {"privatize_updates", row(privatize_updates, text, privatize_updates_options)},
+      {"reduce_updates", row(reduce_updates, text)},
       {"remove_unused_arguments", row(remove_unused_arguments)},
       {"rename_argument", row(rename_argument, text, text)},
       {"unprivatize_temporaries", row(unprivatize_temporaries, text, list)},
