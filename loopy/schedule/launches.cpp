@@ -206,7 +206,8 @@ class LastBlockTest {
   [[nodiscard]] bool can_go_on() {
     return kernel_.swizzle_blocks == 0 && kernel_.walking_blocks.empty() &&
            launch_.host_loops == next_.host_loops && launch_.after_last_block.empty() &&
-           are_assignments(last_) && has_axes() && has_little_memory() && is_of_group();
+           are_assignments(last_) && has_axes() && has_little_memory() && is_of_group() &&
+           has_blocks();
   }
 
  private:
@@ -236,6 +237,37 @@ class LastBlockTest {
     return std::any_of(axes.axes.begin(), axes.axes.end(), [&](const HardwareAxis& each) {
       return each.kind == AxisKind::grid && needed.find(each.kind, each.number) == nullptr;
     });
+  }
+
+  /// Whether there are blocks for any lengths: without one, no last block gives results. Axes that
+  /// both have lack blocks only where there are no results.
+  [[nodiscard]] bool has_blocks() const {
+    const ConstraintSet known = constraints_of(kernel_, host_loops());
+    const LaunchAxes axes = launch_axes(kernel_, first_, launch_.host_loops);
+    return std::all_of(axes.axes.begin(), axes.axes.end(), [&](const HardwareAxis& each) {
+      return each.kind != AxisKind::grid ||
+             std::find(common_.begin(), common_.end(), each.number) != common_.end() ||
+             is_positive(each.extent, known);
+    });
+  }
+  [[nodiscard]] NameSet host_loops() const {
+    return {launch_.host_loops.begin(), launch_.host_loops.end()};
+  }
+  static bool is_positive(const Expr& extent, const ConstraintSet& known) {
+    if (const auto affine = to_affine(extent)) {
+      return known.implies_nonnegative(*affine - Affine(1));
+    }
+    if (const auto* division = get_if<FloorDiv>(extent)) {
+      const auto whole = to_affine(division->numerator);
+      const auto divisor = as_integer(division->denominator);
+      return whole && divisor && *divisor > 0 &&
+             known.implies_nonnegative(*whole - Affine(*divisor));
+    }
+    if (const auto* call = get_if<Call>(extent); call != nullptr && call->function == "min") {
+      return std::all_of(call->arguments.begin(), call->arguments.end(),
+                         [&](const Expr& each) { return is_positive(each, known); });
+    }
+    return false;
   }
 
   [[nodiscard]] bool has_little_memory() const {

@@ -1,4 +1,6 @@
 // reduce_updates on every device, and as CUDA text on the CPU with checks for races and bounds.
+#include <utility>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -71,6 +73,22 @@ TEST(ReducedUpdates, OfValuesThatThreadsShare) {
         "reduce_updates(s)"}) {
     SCOPED_TRACE(recipe);
     expect_same_everywhere(apply_recipe(kernel, recipe), kernel, {{"n", 37}});
+  }
+}
+
+// without blocks, no last block gives the result
+TEST(ReducedUpdates, GiveResultsWithoutIterations) {
+  for (const auto& [statements, recipe] :
+       {std::pair("s[0] = 3 {id=start}\ns[0] += x[i] {atomic, dep=start}", "reduce_updates(s)"),
+        std::pair("s[0] = sum(i, x[i])", "reduce_over_grid(i_outer, how=last)")}) {
+    KernelOptions options;
+    options.arguments = "x: f32[n]; s: f32[1]; n: i32";
+    const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", statements, options);
+    const Kernel sliced = apply_recipe(
+        kernel, std::string("split_iname(i, 64, outer_tag=g.0, inner_tag=l.0)\n") + recipe);
+    for (const std::int64_t n : {0, 1, 100}) {
+      expect_same_everywhere(sliced, kernel, {{"n", n}});
+    }
   }
 }
 
