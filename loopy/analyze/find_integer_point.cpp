@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/loopy/polyhedral/range_of.h"
+
 namespace rtcg::loopy {
 namespace {
 
@@ -36,8 +38,8 @@ class PointSearch {
       return accepts_(values_);
     }
     const std::string& name = names_[place];
-    for (const std::int64_t value :
-         candidates(set.minimum(Affine(name)), set.maximum(Affine(name)))) {
+    const auto [low, high] = range_of(set, Affine(name));
+    for (const std::int64_t value : candidates(low, high)) {
       if (++steps_ > most_steps) {
         return false;
       }
