@@ -4,6 +4,7 @@
 #include <array>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/taken_names.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -332,13 +333,53 @@ Kernel map_expressions(Kernel kernel, const std::function<Expr(const Expr&)>& ma
   return kernel;
 }
 
+namespace {
+
+/// All names that a new one may not be; some several times.
+template <class Function>
+void for_each_taken_name(const Kernel& kernel, const Function& function) {
+  const auto visit_expression = [&](const Expr& expr) {
+    walk(expr, [&](const Expr& part) {
+      if (const Name* scalar = get_if<Name>(part)) {
+        function(scalar->name);
+      } else if (const Access* element = get_if<Access>(part)) {
+        function(element->array);
+      } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
+        function(linear->array);
+      } else if (const Call* call = get_if<Call>(part)) {
+        function(call->function);
+      }
+      return true;
+    });
+  };
+  for (const Domain& domain : kernel.domains) {
+    std::for_each(domain.inames.begin(), domain.inames.end(), function);
+  }
+  const NameSet all_parameters = parameters(kernel);  // as long as the function may keep views
+  std::for_each(all_parameters.begin(), all_parameters.end(), function);
+  for (const Argument& argument : kernel.arguments) {
+    function(argument.name);
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    function(temporary.name);
+  }
+  for (const TypedFunction& typed : kernel.functions) {
+    function(typed.name);
+  }
+  for (const SubstitutionRule& rule : kernel.rules) {
+    function(rule.name);
+    visit_expression(rule.body);
+  }
+  for (const Instruction& instruction : kernel.instructions) {
+    function(instruction.id);
+    for_each_expression(instruction, visit_expression);
+  }
+}
+
+}  // namespace
+
 NameGenerator make_name_generator(const Kernel& kernel) {
   NameGenerator names;
-  const auto reserve_all = [&](const NameSet& all) {
-    for (const std::string& each : all) {
-      names.reserve(each);
-    }
-  };
   // expressions mention few names, again and again
   std::array<std::string_view, 64> recent{};
   const auto reserve = [&](std::string_view name) {
@@ -351,42 +392,14 @@ NameGenerator make_name_generator(const Kernel& kernel) {
       known = name;
     }
   };
-  const auto reserve_expression = [&](const Expr& expr) {
-    walk(expr, [&](const Expr& part) {
-      if (const Name* scalar = get_if<Name>(part)) {
-        reserve(scalar->name);
-      } else if (const Access* element = get_if<Access>(part)) {
-        reserve(element->array);
-      } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
-        reserve(linear->array);
-      } else if (const Call* call = get_if<Call>(part)) {
-        reserve(call->function);
-      }
-      return true;
-    });
-  };
-  for (const std::string& iname : all_inames(kernel)) {
-    names.reserve(iname);
-  }
-  reserve_all(parameters(kernel));
-  for (const Argument& argument : kernel.arguments) {
-    names.reserve(argument.name);
-  }
-  for (const Temporary& temporary : kernel.temporaries) {
-    names.reserve(temporary.name);
-  }
-  for (const TypedFunction& function : kernel.functions) {
-    names.reserve(function.name);
-  }
-  for (const SubstitutionRule& rule : kernel.rules) {
-    names.reserve(rule.name);
-    reserve_expression(rule.body);
-  }
-  for (const Instruction& instruction : kernel.instructions) {
-    names.reserve(instruction.id);
-    for_each_expression(instruction, reserve_expression);
-  }
+  for_each_taken_name(kernel, reserve);
   return names;
+}
+
+bool is_name_taken(const Kernel& kernel, std::string_view name) {
+  bool is_taken = false;
+  for_each_taken_name(kernel, [&](std::string_view each) { is_taken = is_taken || each == name; });
+  return is_taken;
 }
 
 std::vector<Expr> c_order_strides(const std::vector<Expr>& shape) {

@@ -92,6 +92,16 @@ std::vector<BlockLengths> block_lengths(const Kernel& kernel) {
   return lengths;
 }
 
+/// With the inames as one, or nothing where that is refused.
+std::optional<Kernel> joined_if_legal(const Kernel& kernel, const std::vector<std::string>& inames,
+                                      const JoinOptions& options) {
+  std::optional<Kernel> joined;
+  const auto join = [&]() -> const Kernel& {
+    return joined.emplace(join_inames(kernel, inames, options));
+  };
+  return why_not(join) ? std::nullopt : std::move(joined);
+}
+
 /// Rows shorter than half of l.0 leave most threads without work: several of them then share
 /// the axis. Takes the iname of the row, the first of `open`, whose name is empty from then on,
 /// and leaves what is left of the rows.
@@ -122,12 +132,13 @@ Kernel side_by_side(Kernel kernel, const BlockLengths& lengths,
   joined =
       split_iname(std::move(joined), rows, together, {.outer_name = outer, .inner_name = inner});
   const JoinOptions options{.name = names.make(row + "_thread"), .tag = "l.0"};
-  if (why_not([&] { return join_inames(joined, {inner, row}, options); })) {
+  std::optional<Kernel> result = joined_if_legal(joined, {inner, row}, options);
+  if (!result) {
     return kernel;
   }
   open[0].second.clear();
   open[1].second = outer;
-  return join_inames(std::move(joined), {inner, row}, options);
+  return *std::move(result);
 }
 
 /// Inames that are to be spread, by their strides in memory, and the axes that are free for them.
@@ -154,16 +165,40 @@ Spread find_spread(const Kernel& kernel, const Instruction& instruction,
   return spread;
 }
 
-/// Each iname on an axis of its own. Counts how often each thread runs the statement, as far as
-/// lengths are known.
-Kernel axis_by_axis(Kernel kernel, const std::string& id, const BlockLengths& lengths,
-                    Spread spread, std::int64_t& rounds) {
+/// Short rows on one axis, where that helps.
+Kernel with_short_rows(Kernel kernel, const std::string& id, const BlockLengths& lengths,
+                       Spread& spread) {
   if (!spread.is_taken[0] && spread.open.size() > 1 &&
       is<Assignment>(*find_instruction(kernel, id))) {
     kernel = side_by_side(std::move(kernel), lengths, spread.open);
     spread.is_taken[0] = spread.open.front().second.empty();
   }
-  rounds = 1;
+  return kernel;
+}
+
+/// How often each thread runs the statement where each iname is on an axis of its own, as far as
+/// lengths are known.
+std::int64_t rounds_by_axis(const Kernel& kernel, const BlockLengths& lengths, Spread spread) {
+  std::int64_t rounds = 1;
+  for (const auto& [stride, iname] : spread.open) {
+    if (iname.empty()) {
+      continue;
+    }
+    const auto axis = std::find(spread.is_taken.begin(), spread.is_taken.end(), false);
+    const auto own = range_length(kernel, iname);
+    if (axis == spread.is_taken.end()) {
+      rounds *= own.value_or(1);
+      continue;
+    }
+    const auto number = static_cast<std::size_t>(axis - spread.is_taken.begin());
+    *axis = true;
+    rounds *= own && *own > lengths[number] ? ceil_divide(*own, lengths[number]) : 1;
+  }
+  return rounds;
+}
+
+/// Each iname on an axis of its own.
+Kernel axis_by_axis(Kernel kernel, const BlockLengths& lengths, Spread spread) {
   for (const auto& [stride, iname] : spread.open) {
     if (iname.empty()) {
       continue;
@@ -172,7 +207,6 @@ Kernel axis_by_axis(Kernel kernel, const std::string& id, const BlockLengths& le
     const auto own = range_length(kernel, iname);
     kernel.iname_tags.erase(iname);
     if (axis == spread.is_taken.end()) {
-      rounds *= own.value_or(1);
       continue;  // a loop
     }
     *axis = true;
@@ -182,7 +216,6 @@ Kernel axis_by_axis(Kernel kernel, const std::string& id, const BlockLengths& le
       kernel.iname_tags.insert_or_assign(iname, InameTag{AxisKind::block, number});
       continue;
     }
-    rounds *= own ? ceil_divide(*own, length) : 1;
     SplitOptions options;
     options.inner_tag = fmt::format("l.{}", number);
     kernel = split_iname(std::move(kernel), iname, length, options);
@@ -220,10 +253,11 @@ std::optional<Kernel> flat(Kernel kernel, const BlockLengths& lengths, const Spr
   if (inames.size() > 1) {
     rest = make_name_generator(kernel).make(rest + "_flat");
     const JoinOptions options{.name = rest};
-    if (why_not([&] { return join_inames(kernel, inames, options); })) {
+    std::optional<Kernel> joined = joined_if_legal(kernel, inames, options);
+    if (!joined) {
       return std::nullopt;
     }
-    kernel = join_inames(std::move(kernel), inames, options);
+    kernel = *std::move(joined);
   }
   std::int64_t left = elements;
   for (const int axis : axes) {
@@ -247,14 +281,16 @@ std::optional<Kernel> flat(Kernel kernel, const BlockLengths& lengths, const Spr
 Kernel assign_axes_of(const Kernel& kernel, const std::string& id, const BlockLengths& lengths) {
   const Instruction& instruction = *find_instruction(kernel, id);
   const Spread spread = find_spread(kernel, instruction, lengths);
-  std::int64_t rounds = 1;
-  Kernel result = axis_by_axis(kernel, id, lengths, spread, rounds);
-  if (instruction.is_fill && rounds > 1) {
+  Spread by_axis = spread;
+  Kernel result = with_short_rows(kernel, id, lengths, by_axis);
+  // asked before the inames are split, which is dear
+  const std::int64_t rounds = instruction.is_fill ? rounds_by_axis(result, lengths, by_axis) : 1;
+  if (rounds > 1) {
     if (auto other = flat(kernel, lengths, spread, rounds)) {
       return *std::move(other);
     }
   }
-  return result;
+  return axis_by_axis(std::move(result), lengths, std::move(by_axis));
 }
 
 }  // namespace
@@ -273,7 +309,12 @@ Kernel assign_auto_axes(Kernel kernel) {
   }
   const RecordedStep step(kernel);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    kernel = assign_axes_of(kernel, ids[i], lengths[i]);
+    const NameSet& inames = find_instruction(kernel, ids[i])->within_inames;
+    if (std::any_of(inames.begin(), inames.end(), [&](const std::string& iname) {
+          return tag_of(kernel, iname).kind == AxisKind::block_auto;
+        })) {
+      kernel = assign_axes_of(kernel, ids[i], lengths[i]);
+    }
   }
   // what no statement is spread over, such as the loop of a reduction, stays a loop
   std::erase_if(kernel.iname_tags,

@@ -42,6 +42,9 @@ std::optional<Refusal> find_parts_refusal(const Kernel& kernel, std::string_view
 
 std::pair<std::string, std::string> names_of_parts(const Kernel& kernel, const std::string& iname,
                                                    const SplitOptions& options) {
+  if (!options.outer_name.empty() && !options.inner_name.empty()) {
+    return {options.outer_name, options.inner_name};
+  }
   NameGenerator names = make_name_generator(kernel);
   names.reserve(options.outer_name);
   names.reserve(options.inner_name);

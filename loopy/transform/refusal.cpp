@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/taken_names.h"
 #include "rtcg/loopy/transform/iname_use.h"
 
 namespace rtcg::loopy {
@@ -36,7 +37,7 @@ std::optional<std::string> why_not_new_name(const Kernel& kernel, std::string_vi
   if (!is_identifier(name)) {
     return fmt::format("'{}' is not a name: use letters, digits and underscores", name);
   }
-  if (make_name_generator(kernel).is_taken(name)) {
+  if (is_name_taken(kernel, name)) {
     return fmt::format("the name '{}' is taken in kernel '{}'", name, kernel.name);
   }
   return std::nullopt;

@@ -51,8 +51,9 @@ std::pair<Kernel, std::string> with_lanes(Kernel kernel, const std::string& inam
   const RecordedStep step(kernel);
   const InameTag tag = tag_of(kernel, iname);
   kernel.iname_tags.erase(iname);
-  const std::string outer = make_name_generator(kernel).make(iname + "_outer");
-  std::string lane = make_name_generator(kernel).make(iname + "_lane");
+  NameGenerator names = make_name_generator(kernel);
+  const std::string outer = names.make(iname + "_outer");
+  std::string lane = names.make(iname + "_lane");
   kernel = split_iname(std::move(kernel), iname, lanes,
                        {.outer_name = outer, .inner_name = lane, .inner_tag = "vec"});
   if (tag.kind != AxisKind::sequential) {
