@@ -266,9 +266,7 @@ class LaneLowering {
     if (launch_.rules.has_async_copies && assignment != nullptr && assignment->is_async_copy) {
       return lower_vector_copy(context, block);
     }
-    std::optional<VectorPlan> plan = launch_.rules.has_vectors
-                                         ? find_vector_plan(launch_.kernel, instruction_, lane)
-                                         : std::nullopt;
+    std::optional<VectorPlan> plan = vector_plan();
     if (plan && plan->is_clipped && !clips_together(plan->lanes, context)) {
       plan->is_clipped = false;
       plan->loads.clear();
@@ -284,11 +282,13 @@ class LaneLowering {
       return false;
     }
     EmitContext whole = context;
+    EmitContext one = at_lane(context, lane, 0);
     std::optional<cgen::Expr> condition;
     std::vector<Affine> tests;
     for (const std::int64_t value : {0, plan->lanes - 1}) {
+      one.values.insert_or_assign(lane, Affine(value));
       // what holds for the first and the last lane holds for those between
-      for (const Constraint& guard : guards_of_lanes(at_lane(whole, lane, value))) {
+      for (const Constraint& guard : guards_of_lanes(one)) {
         if (guard.is_equality || whole.assumptions.implies_nonnegative(-guard.expr - 1)) {
           return false;
         }
@@ -297,6 +297,9 @@ class LaneLowering {
           tests.push_back(guard.expr);
         }
         whole.assumptions.add(guard);
+      }
+      if (condition) {
+        one.assumptions = whole.assumptions;
       }
     }
     if (!condition) {
@@ -314,6 +317,15 @@ class LaneLowering {
     block.code.items.push_back(
         {CodeIf{*condition, std::move(vectors.code), if_any(std::move(one_by_one.code)), false}});
     return true;
+  }
+
+  /// Does not depend on the values of the other lanes.
+  [[nodiscard]] const std::optional<VectorPlan>& vector_plan() {
+    if (!is_vector_plan_known_ && launch_.rules.has_vectors) {
+      vector_plan_ = find_vector_plan(launch_.kernel, instruction_, lanes_.back());
+    }
+    is_vector_plan_known_ = true;
+    return vector_plan_;
   }
 
   /// Whether the condition of a clipped value holds for all lanes or for none.
@@ -430,9 +442,13 @@ class LaneLowering {
   }
 
   /// Loads, then each lane's value from the loaded vectors, then a store of all or of each.
-  void lower_vector_body(const VectorPlan& plan, EmitContext context, LaneBlock& block) {
+  void lower_vector_body(const VectorPlan& plan, const EmitContext& context, LaneBlock& block) {
     const std::string& lane = lanes_.back();
-    const EmitContext first = at_lane(context, lane, 0);
+    EmitContext first = at_lane(context, lane, 0);
+    std::optional<EmitContext> learnt;  // a copy only if something is
+    if (plan.is_clipped) {
+      learnt = context;
+    }
     const Assignment& assignment = *get_if<Assignment>(instruction_);
     const Expr& target = assignment.targets.front();
     std::vector<cgen::Expr> vectors;
@@ -440,14 +456,16 @@ class LaneLowering {
       cgen::Expr value = as_vector(load, plan.lanes, first, true);
       if (plan.is_clipped) {
         value = clipped_vector(*get_if<Conditional>(assignment.value), value,
-                               variables_.type_of(load), plan.lanes, context);
+                               variables_.type_of(load), plan.lanes, *learnt);
       }
       vectors.push_back(loaded_vector(load, value, block));
     }
     const cgen::Type type = variables_.type_of(target);
     std::vector<cgen::Expr> values;
+    EmitContext& here = learnt ? *learnt : first;
+    here.known.insert(lane);
     for (int number = 0; number < plan.lanes; ++number) {
-      const EmitContext here = at_lane(context, lane, number);
+      here.values.insert_or_assign(lane, Affine(number));
       ExprScope scope = variables_.scope_of(here);
       const auto of_memory = scope.element;
       scope.element = [&, of_memory](const std::string& array, const std::vector<Expr>& indices) {
@@ -473,6 +491,7 @@ class LaneLowering {
       values.push_back(value.type() == type ? value : cgen::cast(type, value));
     }
     if (plan.is_store) {
+      first.values.insert_or_assign(lane, Affine(0));
       block.code.items.push_back(
           {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false),
                                       VectorPack(type, 1, plan.lanes).join(values))}});
@@ -486,6 +505,8 @@ class LaneLowering {
   const Instruction& instruction_;
   const std::vector<std::string>& lanes_;
   const std::vector<const Constraint*> open_;
+  std::optional<VectorPlan> vector_plan_{};
+  bool is_vector_plan_known_ = false;
 };
 
 }  // namespace

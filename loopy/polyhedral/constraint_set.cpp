@@ -78,6 +78,26 @@ bool follows_from_ranges(const std::vector<Constraint>& constraints, const Affin
   return least >= 0;
 }
 
+/// Whether each constraint on a name of `expr` speaks of that name alone, and leaves it values.
+bool are_names_alone(const ConstraintSet& set, const Affine& expr) {
+  const auto has_other = [&](const Affine& each, std::size_t most_names) {
+    return each.is_constant() ||
+           (each.terms().size() > most_names &&
+            std::any_of(each.terms().begin(), each.terms().end(), [&](const Affine::Term& term) {
+              return expr.coefficient(term.name) != 0;
+            }));
+  };
+  return std::none_of(set.constraints().begin(), set.constraints().end(),
+                      [&](const Constraint& each) { return has_other(each.expr, 1); }) &&
+         std::none_of(set.congruences().begin(), set.congruences().end(),
+                      [&](const Congruence& each) { return has_other(each.expr, 0); }) &&
+         std::all_of(expr.terms().begin(), expr.terms().end(), [&](const Affine::Term& term) {
+           const auto least = smallest_alone(set.constraints(), {term.name, 1});
+           const auto negative = smallest_alone(set.constraints(), {term.name, -1});
+           return !least || !negative || *least <= -*negative;
+         });
+}
+
 /// Whether the sum is a constant, and not negative.
 bool is_nonnegative_sum(const Affine& one, const Affine& other) {
   std::int64_t constant = 0;
@@ -226,6 +246,9 @@ bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
   }
   if (follows_from_ranges(constraints_, expr)) {
     return true;
+  }
+  if (are_names_alone(*this, expr)) {
+    return false;  // each name takes the ends of its range, whatever the others are
   }
   const Constraint negative{Affine(-1) - expr, false};
   Elimination elimination(*this);

@@ -39,8 +39,13 @@ Edges stated_order(const Kernel& kernel) {
   return stated;
 }
 
-bool has_edges(const Edges& edges) {
-  return std::any_of(edges.begin(), edges.end(), [](const auto& each) { return !each.empty(); });
+bool is_source_order(const Edges& stated) {
+  for (std::size_t i = 0; i < stated.size(); ++i) {
+    if (!stated[i].empty() && stated[i].back() > i) {
+      return false;
+    }
+  }
+  return true;
 }
 
 [[noreturn]] void refuse_cycle(const Kernel& kernel, const char* what, const Edges& edges) {
@@ -52,7 +57,7 @@ bool has_edges(const Edges& edges) {
 class OrderCollector {
  public:
   OrderCollector(const Kernel& kernel, const Edges& stated)
-      : kernel_(kernel), all_stated_(has_edges(stated) ? transitive_closure(stated) : stated) {
+      : kernel_(kernel), stated_(stated), is_in_order_(is_source_order(stated)) {
     for (const std::vector<std::size_t>& each : stated) {
       before_.emplace_back(each.begin(), each.end());
     }
@@ -80,13 +85,24 @@ class OrderCollector {
     std::vector<std::size_t> early{};    ///< readers before any writer
   };
 
+  /// Whether the first statement is stated to depend on the second one, through others, too.
+  [[nodiscard]] bool depends_on(std::size_t statement, std::size_t other) {
+    if (stated_[statement].empty() || (is_in_order_ && statement < other)) {
+      return false;
+    }
+    if (!all_stated_) {
+      all_stated_ = transitive_closure(stated_);
+    }
+    const std::vector<std::size_t>& all = (*all_stated_)[statement];
+    return std::binary_search(all.begin(), all.end(), other);
+  }
+
   /// Source order gives way to what is stated.
   void put_before(std::size_t earlier, std::size_t later) {
     if (earlier == later) {
       return;
     }
-    const bool is_reversed =
-        std::binary_search(all_stated_[earlier].begin(), all_stated_[earlier].end(), later);
+    const bool is_reversed = depends_on(earlier, later);
     before_[is_reversed ? earlier : later].insert(is_reversed ? later : earlier);
   }
 
@@ -144,7 +160,9 @@ class OrderCollector {
   }
 
   const Kernel& kernel_;
-  const Edges all_stated_;
+  const Edges& stated_;
+  const bool is_in_order_;             // statements depend on earlier ones only
+  std::optional<Edges> all_stated_{};  // through others, too; made if it is asked for
   std::vector<std::set<std::size_t>> before_{};
   std::unordered_map<std::string, Uses> uses_{};
   std::optional<std::size_t> last_fence_{};
