@@ -22,7 +22,16 @@ std::vector<const HardwareAxis*> loops_over_threads(const LaunchAxes& axes,
   return loops;
 }
 
-ContextRef context_of_kernel(const Kernel& kernel, const LaunchAxes& axes) {
+/// The only block or thread along the axis, if there is one and it is known.
+std::optional<Affine> only_place(const HardwareAxis& axis, const TargetRules& rules) {
+  const auto first = as_integer(axis.first);
+  const bool is_loop = axis.kind == AxisKind::block && !rules.has_threads;
+  return as_integer(axis.extent) == 1 && first && !is_loop ? std::optional<Affine>(*first)
+                                                           : std::nullopt;
+}
+
+ContextRef context_of_kernel(const Kernel& kernel, const LaunchAxes& axes,
+                             const TargetRules& rules) {
   EmitContext context;
   context.assumptions = kernel.assumptions;
   context.assumptions.add(axes.context);
@@ -33,9 +42,18 @@ ContextRef context_of_kernel(const Kernel& kernel, const LaunchAxes& axes) {
   for (const HostLoop& loop : axes.host_loops) {
     context.known.insert(loop.iname);
   }
+  KnownValues places;
   for (const HardwareAxis& axis : axes.axes) {
     context.known.insert(axis.variable);
+    if (const auto place = only_place(axis, rules)) {
+      context.assumptions.add_zero(Affine(axis.variable) - *place);
+      places.emplace(axis.variable, *place);
+    }
   }
+  for (auto& [iname, value] : context.values) {
+    value = with_values(places, value);
+  }
+  context.values.merge(places);
   return std::make_shared<const EmitContext>(std::move(context));
 }
 
@@ -54,7 +72,7 @@ LaunchFacts::LaunchFacts(const Kernel& of_kernel, const LoopTree& tree, const La
                             [&](std::size_t statement) {
                               return kernel.instructions[statement].call_site != nullptr;
                             })),
-      context(context_of_kernel(kernel, axes)),
+      context(context_of_kernel(kernel, axes, rules)),
       thread_loops(loops_over_threads(axes, rules)),
       spread(thread_loops.empty() ? std::set<std::string>{}
                                   : values_across_segments(kernel, facts, tree)) {

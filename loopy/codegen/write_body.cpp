@@ -91,7 +91,7 @@ std::vector<cgen::Expr> block_order(KernelVariables& variables, const Walks& wal
   return {number_here / rows_here, first_row + number_here % rows_here};
 }
 
-/// A variable for each axis that the device has.
+/// A variable for each axis that the device has and that is longer than one.
 void declare_axes(KernelVariables& variables, const Walks& walks, cgen::BlockBuilder& body,
                   BlockMemory& memory) {
   const LaunchFacts& launch = variables.launch;
@@ -107,7 +107,8 @@ void declare_axes(KernelVariables& variables, const Walks& walks, cgen::BlockBui
                     launch.kernel.name));
   }
   for (const HardwareAxis& axis : launch.axes.axes) {
-    if (axis.kind == AxisKind::block && !launch.rules.has_threads) {
+    if ((axis.kind == AxisKind::block && !launch.rules.has_threads) ||
+        launch.context->values.count(axis.variable) != 0) {
       continue;
     }
     const auto number = static_cast<std::size_t>(axis.number);

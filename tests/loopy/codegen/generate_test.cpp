@@ -56,6 +56,15 @@ TEST(Generate, BeginsAxesAtOneOfSeveralFirstValues) {
   EXPECT_NE(text.find("if (m <= i)"), std::string::npos) << text;
 }
 
+TEST(Generate, WritesAxesOfOneBlockAsNumbers) {
+  const std::string text =
+      cuda("{[i, k]: 7 <= i < 8 and 0 <= k < 3}", "a[i, k] = 2*x[k]",
+           "tag_inames(i:g.1)\nsplit_iname(k, 3, outer_tag=g.0, inner_tag=ilp)",
+           {.arguments = "a: f32[8, 3]; x: f32[3]"});
+  EXPECT_EQ(text.find("blockIdx"), std::string::npos) << text;
+  EXPECT_NE(text.find("a[21] = 2.0f * x[0];"), std::string::npos) << text;
+}
+
 TEST(Generate, ReducesByBlocksWithinLoopsOfTheHost) {
   const std::string text =
       cuda("{[d]: 1 <= d < 300} {[i]: 0 <= i < 300 - d} {[k]: i < k < i + d}",
@@ -263,14 +272,13 @@ TEST(Defect20, WhatIsKnownIsNotWritten) {
 
 // NVRTC 13 read `restrict` arrays before the barrier after which other threads have written them
 TEST(Generate, LeavesOutTestsThatADivisorSettles) {
-  const std::string text =
-      cuda("{[i]: 0 <= i < 256}",
-           "a[i] = 1.0 {if=i == 7 or x[i] > 0.0, id=first}\n"
-           "b[i] = 1.0 {if=i == 6, id=second}\n"
-           "c[i] = 1.0 if i != 5 else 2.0\n"
-           "d[i] = 1.0 {if=m*i == 3, id=of_numbers}",
-           "split_iname(i, 4, outer_tag=l.0, inner_tag=ilp)",
-           {.arguments = "a, b, c, d, x: f32[256]; m: u32"});
+  const std::string text = cuda("{[i]: 0 <= i < 256}",
+                                "a[i] = 1.0 {if=i == 7 or x[i] > 0.0, id=first}\n"
+                                "b[i] = 1.0 {if=i == 6, id=second}\n"
+                                "c[i] = 1.0 if i != 5 else 2.0\n"
+                                "d[i] = 1.0 {if=m*i == 3, id=of_numbers}",
+                                "split_iname(i, 4, outer_tag=l.0, inner_tag=ilp)",
+                                {.arguments = "a, b, c, d, x: f32[256]; m: u32"});
   const auto count = [&](std::string_view part) {
     int found = 0;
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {

@@ -72,7 +72,7 @@ TEST(SharedTiles, PartsAreWrittenByNeighboursAfterTheLoop) {
   for (const char* each :
        {"__shared__ __align__(16) float A_tile[2][16][64];", "for (int k_1 = 0; k_1 < 8; ++k_1) {",
         "if (k_1 < 7) {",
-        "*(float4 *)&G_parts[4096 * i_0 + 4096 * j_0 + 4096 * k_0 + 64 * i_1 + 4 * j_1] =",
+        "*(float4 *)&G_parts[4096 * k_0 + 64 * i_1 + 4 * j_1] =",
         "if (k_0_0_inner == 0) {"}) {  // the parts of a result are added by several threads
     EXPECT_NE(text.find(each), std::string::npos) << each << "\n" << text;
   }

@@ -6,6 +6,7 @@
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/swizzle.h"
+#include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/loopy/transform/tile.h"
 #include "rtcg/loopy/transform/walk_grid.h"
 #include "tests/loopy/execute/on_every_target.h"
@@ -24,6 +25,21 @@ TEST(WalkingBlocks, RunAllIterations) {
       split_iname(axpy(), "i", 16, {.outer_tag = "g.0", .inner_tag = "l.0"}), 0, "blocks");
   for (const int blocks : {1, 2, 3, 7, 1000}) {
     expect_same_everywhere(walking, axpy(), {{"n", 101}, {"blocks", blocks}});
+  }
+}
+
+TEST(WalkingBlocks, RunTheOnlyIterationOnce) {
+  const Kernel shifted =
+      make_kernel("{[i, j, k]: 5 <= i < 6 and 0 <= j < n and 0 <= k < 3}",
+                  "z[i, j, k] = 2*x[j, k] + i", {.arguments = "z: f32[6, n, 3]; x: f32[n, 3]"});
+  const Kernel one_each = split_iname(
+      tag_inames(split_iname(shifted, "k", 3, {.outer_tag = "g.0", .inner_tag = "ilp"}), "i:g.1"),
+      "j", 8, {.outer_tag = "g.2", .inner_tag = "l.0"});
+  expect_same_everywhere(one_each, shifted, {{"n", 21}});
+  for (const int blocks : {1, 4}) {
+    expect_same_everywhere(walk_grid(one_each, 1, "blocks"), shifted,
+                           {{"n", 21}, {"blocks", blocks}});
+    expect_same_everywhere(swizzle(one_each, 4), shifted, {{"n", 21}});
   }
 }
 
