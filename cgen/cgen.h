@@ -7,6 +7,7 @@
 #include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/build/fresh_names.h"
+#include "rtcg/cgen/build/share_values.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/check/check_names.h"
 #include "rtcg/cgen/check/check_types.h"

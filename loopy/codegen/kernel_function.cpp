@@ -40,8 +40,8 @@ struct RegisterBound {
 };
 constexpr RegisterBound register_bounds[] = {{96, 40}, {128, 48}, {192, 72}};
 constexpr int registers_without_arrays = 32;
-/// For blocks that have done with their arrays and look back with two values: sums of runs took 0.75
-/// of the time (2^28 elements, H200, 2026-11-29) of those without a bound.
+/// For blocks that have done with their arrays and look back with two values: sums of runs took
+/// 0.75 of the time (2^28 elements, H200, 2026-11-29) of those without a bound.
 constexpr int registers_of_pairs = 64;
 // CUDA Programming Guide, Compute Capabilities 7.5 to 12.0
 constexpr std::int64_t registers_of_multiprocessor = 65536;
@@ -122,14 +122,6 @@ NameSet written_and_read(const LaunchFacts& launch) {
   }
   std::erase_if(written, [&](const std::string& name) { return read.count(name) == 0; });
   return written;
-}
-
-/// Whether callers may give another argument of the kernel the same memory.
-bool may_be_another(const Kernel& kernel, const std::string& name) {
-  const Argument* argument = find_argument(kernel, name);
-  return argument != nullptr &&
-         std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
-                     [&](const Argument& each) { return may_be_same(*argument, each); });
 }
 
 /// @param passed_on  arrays in which threads of a block read what others write
@@ -247,6 +239,13 @@ LaunchPlan launch_plan(const LaunchFacts& launch, std::string name, const BlockM
                     plan.block[0], plan.block[1], plan.block[2], threads, most_threads_of_block));
   }
   return plan;
+}
+
+bool may_be_another(const Kernel& kernel, const std::string& name) {
+  const Argument* argument = find_argument(kernel, name);
+  return argument != nullptr &&
+         std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                     [&](const Argument& each) { return may_be_same(*argument, each); });
 }
 
 cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,

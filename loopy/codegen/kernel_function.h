@@ -19,12 +19,14 @@ namespace rtcg::loopy {
 [[nodiscard]] LaunchPlan launch_plan(const LaunchFacts& launch, std::string name,
                                      const BlockMemory& memory);
 
+/// Whether callers may give another argument of the kernel the same memory.
+[[nodiscard]] bool may_be_another(const Kernel& kernel, const std::string& name);
+
 /// The kernel that `plan` launches.
 ///
 /// @param has_barriers  threads of a block wait for each other
 [[nodiscard]] cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,
                                               const std::vector<KernelParameter>& parameters,
-                                              std::vector<cgen::Statement> body,
-                                              bool has_barriers);
+                                              std::vector<cgen::Statement> body, bool has_barriers);
 
 }  // namespace rtcg::loopy

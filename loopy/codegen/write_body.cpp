@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/build/share_values.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/codegen/join_conditions.h"
+#include "rtcg/loopy/codegen/kernel_function.h"
 #include "rtcg/loopy/codegen/kernel_variables.h"
 #include "rtcg/loopy/codegen/lower_call.h"
 #include "rtcg/loopy/codegen/lower_lanes.h"
@@ -347,6 +349,30 @@ bool may_share(const LaunchFacts& launch, const BlockMemory& memory) {
          });
 }
 
+/// What is known of names in the code.
+cgen::ShareValuesOptions sharing_in(KernelVariables& variables) {
+  const Kernel& kernel = variables.launch.kernel;
+  cgen::ShareValuesOptions options;
+  options.new_name = [&](const std::string& base) { return variables.new_name(base); };
+  for (const HelperFunction& helper : variables.helpers()) {
+    if (helper.is_pure()) {
+      options.pure_functions.insert(helper.name());
+    }
+  }
+  for (const Argument& argument : kernel.arguments) {
+    if (!may_be_another(kernel, argument.name)) {
+      options.restricted.insert(argument.name);
+    }
+  }
+  for (const Temporary& temporary : kernel.temporaries) {
+    options.restricted.insert(temporary.name);
+  }
+  for (const auto& [name, variable] : variables.private_variables()) {
+    options.restricted.insert(name);
+  }
+  return options;
+}
+
 }  // namespace
 
 KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, FunctionTable& functions,
@@ -382,7 +408,7 @@ KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, Functi
     }
     of_block << in_loops(walks, of_iteration);
   }
-  body.statements = of_block.statements();
+  body.statements = cgen::share_values(of_block.statements(), sharing_in(variables));
   body.helpers = variables.helpers();
   return body;
 }

@@ -301,6 +301,11 @@ cgen::Statement HelperFunction::definition() const {
   return order_definition(name_);
 }
 
+bool HelperFunction::is_pure() const noexcept {
+  return kind_ == Helper::floor_div || kind_ == Helper::floor_mod ||
+         kind_ == Helper::integer_power || kind_ == Helper::complex_of_texel;
+}
+
 bool is_helper_name(std::string_view name) {
   constexpr Helper with_versions[] = {Helper::copy_async,       Helper::wait_for_copies,
                                       Helper::floor_div,        Helper::floor_mod,

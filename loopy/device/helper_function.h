@@ -66,6 +66,8 @@ class HelperFunction {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] cgen::Statement definition() const;
+  /// Whether it does nothing but compute its result from its arguments.
+  [[nodiscard]] bool is_pure() const noexcept;
 
   friend bool operator<(const HelperFunction& left, const HelperFunction& right) {
     return left.name_ < right.name_;

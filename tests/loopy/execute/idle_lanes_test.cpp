@@ -39,8 +39,9 @@ TEST(IdleLanes, HaveOneInnerSum) {
       for (int e = 0; e < 3; ++e) {
         acc_e += q[96 * i_outer + 3 * i_inner + e] * k[3 * j + e];
       }
-      acc_j_0 += exp(acc_e) * v[6 * j];
-      acc_j_1 += exp(acc_e) * v[6 * j + 1];
+      const double value = exp(acc_e);
+      acc_j_0 += value * v[6 * j];
+      acc_j_1 += value * v[6 * j + 1];
 )"),
             std::string::npos)
       << text;
