@@ -6,6 +6,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/preprocess/drop_thread_axes.h"
 #include "rtcg/loopy/preprocess/fill_tables.h"
 #include "rtcg/loopy/preprocess/make_lane_loops.h"
 #include "rtcg/loopy/preprocess/stage_items.h"
@@ -60,7 +61,7 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
                   [](const auto& tagged) { return tagged.second.kind == AxisKind::tensor; });
   }
   kernel = separate_reductions(std::move(kernel));
-  kernel = realize_reductions(std::move(kernel), options);
+  kernel = drop_thread_axes(realize_reductions(std::move(kernel), options));
   // an axis without statements does not count
   std::erase_if(kernel.iname_tags, [&](const auto& tagged) {
     return std::none_of(

@@ -233,6 +233,7 @@ class UpdateReducer {
     Temporary own;
     own.name = names_.make(array_ + "_own");
     own.type = type_;
+    own.address_space = AddressSpace::private_;
     std::vector<Expr> here;
     std::vector<Expr> filled;
     std::vector<Expr> read;

@@ -76,6 +76,19 @@ TEST(ReducedUpdates, OfValuesThatThreadsShare) {
   }
 }
 
+// elements of threads that the user puts into private memory
+TEST(PrivateArrays, OfThreadsAreTheSameEverywhere) {
+  const Kernel kernel = described("{[b, i, j, z]: 0 <= b < n and 0 <= i, z < 16 and 0 <= j < 3}",
+                                  "<f32> own[16, 3]\n"
+                                  "own[z, j] = a[b, z, j] {id=set, inames=b:z:j}\n"
+                                  "own[i, j] = own[i, j]*2 + j {id=change, dep=set}\n"
+                                  "y[b, i, j] = own[i, j] + own[i, 0] {dep=change}",
+                                  "a, y: f32[n, 16, 3]; n: i32");
+  const Kernel sliced = apply_recipe(
+      kernel, "tag_inames(b:g.0, i:l.0, z:l.0)\nset_temporary_address_space([own], private)");
+  expect_same_everywhere(sliced, kernel, {{"n", 3}});
+}
+
 // without blocks, no last block gives the result
 TEST(ReducedUpdates, GiveResultsWithoutIterations) {
   for (const auto& [statements, recipe] :
