@@ -57,122 +57,51 @@ struct BlockShape {
   friend auto operator<=>(const BlockShape&, const BlockShape&) = default;
 };
 
-/// Statements of element i and elements of sums, where the threads of a block keep what theirs
-/// contribute.
-struct ElementText {
-  std::string domains{};
-  std::string statements{};
-  std::string recipe{};
-};
-
-std::string statements_of(const VectorKernel& form, const std::string& index,
-                          const std::string& after_scalar) {
-  std::string result;
-  for (std::size_t k = 0; k < form.statements.size(); ++k) {
-    result += fmt::format("{} {{id=block_{}{}}}\n", with_index(form.statements[k], index), k,
-                          after_scalar);
-  }
-  return result;
-}
-
-/// A block for as many elements as it takes.
-ElementText text_of_blocks(const VectorKernel& form, std::int64_t elements,
-                           const std::string& after_scalar) {
-  ElementText text;
-  const auto add_recipe = [&](const std::string& iname) {
-    text.recipe += fmt::format("split_iname({}, {}, outer_tag=unr, inner_tag=l.0)\n", iname,
-                               block_threads_of_vectors);
-  };
-  text.statements = statements_of(form, "i", after_scalar);
-  if (!form.statements.empty()) {
-    text.domains = "{[i]: 0 <= i < n} ";
-    text.recipe += fmt::format("split_iname(i, {}, outer_tag=g.0)\n", elements);
-    add_recipe("i_inner");
-  }
-  for (std::size_t k = 0; k < form.sums.size(); ++k) {
-    text.domains += fmt::format(
-        "{{[b{0}, h{0}]: 0 <= b{0} and 0 <= h{0} < {1} and {1}*b{0} + h{0} < n}} "
-        "{{[c{0}]: 0 <= c{0} and {1}*c{0} < n}} ",
-        k, elements);
-    text.statements +=
-        fmt::format("parts{0}[b{0}] = sum(h{0}, {1}) {{id=block_sum_{0}{2}}}\n", k,
-                    with_index(form.sums[k].element, fmt::format("{}*b{} + h{}", elements, k, k)),
-                    after_scalar);
-    text.recipe += fmt::format("tag_inames(b{0}:g.0)\n", k);
-    add_recipe(fmt::format("h{}", k));
-  }
-  return text;
-}
-
-/// Blocks that take turns: see blocks_at_once().
-ElementText text_of_turns(const VectorKernel& form, const BlockShape& shape,
-                          const std::string& after_scalar) {
-  const std::string begin = fmt::format("{}*({}*turn + block)", shape.elements, shape.blocks);
-  const std::string index = fmt::format("{} + {}*item + lane", begin, block_threads_of_vectors);
-  ElementText text;
-  text.domains = fmt::format(
-      "{{[block, turn]: 0 <= block < {0} and 0 <= turn and {1} < n}} "
-      "{{[item, lane]: 0 <= item < {2} and 0 <= lane < {3} and {4} < n}} ",
-      shape.blocks, begin, shape.elements / block_threads_of_vectors, block_threads_of_vectors,
-      index);
-  text.recipe = "tag_inames(block:g.0, item:unr, lane:l.0)\n";
-  text.statements = statements_of(form, index, after_scalar);
-  for (std::size_t k = 0; k < form.sums.size(); ++k) {
-    text.domains += fmt::format(
-        "{{[z{0}, h{0}]: 0 <= z{0} < {1} and 0 <= h{0} < {1}}} "
-        "{{[c{0}]: 0 <= c{0} < {2} and {3}*c{0} < n}} ",
-        k, block_threads_of_vectors, shape.blocks, shape.elements);
-    text.statements += fmt::format(
-        "<> own{0}[{1}]\n"
-        "own{0}[z{0}] = 0 {{id=zero_{0}, inames=block:z{0}}}\n"
-        "own{0}[lane] = own{0}[lane] + {2} {{id=own_{0}, dep=zero_{0}{3}}}\n"
-        "parts{0}[block] = sum(h{0}, own{0}[h{0}]) {{id=block_sum_{0}, dep=zero_{0}:own_{0}}}\n",
-        k, block_threads_of_vectors, with_index(form.sums[k].element, index),
-        after_scalar.empty() ? "" : ":scalar");
-    text.recipe += fmt::format("tag_inames(z{0}:l.0, h{0}:l.0)\n", k);
-  }
-  return text;
-}
-
-/// Each block writes its part of a sum to memory, and the last one adds them up.
+/// Threads keep what they add to sums, blocks write one part of each, and the last one adds these
+/// up.
 loopy::Kernel made_kernel(const VectorKernel& form, DType dtype, bool is_long,
                           const BlockShape& shape) {
-  const std::string after_scalar = form.scalar.empty() ? "" : ", dep=scalar";
-  const bool has_turns = shape.blocks > 0 && !form.sums.empty();
-  ElementText text = has_turns ? text_of_turns(form, shape, after_scalar)
-                               : text_of_blocks(form, shape.elements, after_scalar);
+  const char* const after_scalar = form.scalar.empty() ? "" : ", dep=scalar";
+  std::string domain = "{[i]: 0 <= i < n}";
+  std::string index = "i";
+  std::string recipe = fmt::format(
+      "split_iname(i, {}, outer_name=block, outer_tag=g.0, inner_name=of_block)\n"
+      "split_iname(of_block, {}, outer_tag=unr, inner_tag=l.0)\n",
+      shape.elements, block_threads_of_vectors);
+  if (shape.blocks > 0 && !form.sums.empty()) {
+    // lanes in a domain of their own: the number of turns is the same for all threads of a block
+    const std::string begin = fmt::format("{}*({}*turn + block)", shape.elements, shape.blocks);
+    index = fmt::format("{} + {}*item + lane", begin, block_threads_of_vectors);
+    domain = fmt::format(
+        "{{[block, turn]: 0 <= block < {} and 0 <= turn and {} < n}} "
+        "{{[item, lane]: 0 <= item < {} and 0 <= lane < {} and {} < n}}",
+        shape.blocks, begin, shape.elements / block_threads_of_vectors, block_threads_of_vectors,
+        index);
+    recipe = "tag_inames(block:g.0, item:unr, lane:l.0)\n";
+  }
   std::string statements =
       form.scalar.empty() ? "" : fmt::format("{} {{id=scalar}}\n", form.scalar);
-  for (std::size_t k = 0; k < form.sums.size(); ++k) {
-    const std::string parts = has_turns
-                                  ? std::to_string(shape.blocks)
-                                  : fmt::format("(n + {})//{}", shape.elements - 1, shape.elements);
-    statements += fmt::format("<{}> parts{}[{}]\n", name(dtype), k, parts);
-    text.recipe += fmt::format(
-        "set_temporary_address_space([parts{0}], global)\n"
-        "split_iname(c{0}, {1}, inner_tag=l.0)\n",
-        k, block_threads_of_vectors);
+  std::string scalars = form.scalars;
+  for (std::size_t k = 0; k < form.statements.size(); ++k) {
+    statements += fmt::format("{} {{id=element_{}{}}}\n", with_index(form.statements[k], index), k,
+                              after_scalar);
   }
-  statements += text.statements;
-  if (!form.sums.empty()) {
-    statements += "... last_block {id=all, dep=block_*}\n";
-  }
-  for (std::size_t k = 0; k < form.sums.size(); ++k) {
-    statements +=
-        fmt::format("{0}[0] = sum(c{1}, parts{1}[c{1}]) {{dep=all}}\n", form.sums[k].name, k);
+  for (const VectorKernel::Sum& sum : form.sums) {
+    statements += fmt::format(
+        "{0}[0] = 0 {{id=start_{0}}}\n"
+        "{0}[0] += {1} {{id=add_{0}, atomic, dep=start_{0}{2}}}\n",
+        sum.name, with_index(sum.element, index), form.scalar.empty() ? "" : ":scalar");
+    recipe += fmt::format("reduce_updates({})\n", sum.name);
+    scalars += (scalars.empty() ? "" : ", ") + sum.name;
   }
   loopy::KernelOptions options;
   options.name = form.name;
   options.default_type = loop_type(dtype);
   options.assumptions = "n >= 1";
   options.arguments = fmt::format("{}: [n]; ", form.vectors);
-  std::string scalars = form.scalars;
-  for (const VectorKernel::Sum& sum : form.sums) {
-    scalars += (scalars.empty() ? "" : ", ") + sum.name;
-  }
   options.arguments += scalars.empty() ? "" : scalars + ": [1]; ";
   options.arguments += is_long ? "n: i64" : "n: i32";
-  return loopy::apply_recipe(loopy::make_kernel(text.domains, statements, options), text.recipe);
+  return loopy::apply_recipe(loopy::make_kernel(domain, statements, options), recipe);
 }
 
 /// Short vectors have an element for each thread, so that there are many blocks.

@@ -162,23 +162,15 @@ loopy::Kernel chunked_product_and_dot_kernel(DType dtype, const ChunkShape& shap
   const ChunkText text = text_of_chunks(shape, packets, chunk, "b:c");
   return loopy::apply_recipe(
       loopy::make_kernel(
-          fmt::format("{{[b, c]: 0 <= b < {0} and 0 <= c and {1}*({2}) < n}} {3}"
-                      "{{[z]: 0 <= z < {1}}} {{[s]: 0 <= s < {1}}} "
-                      "{{[e]: 0 <= e < {0} and {1}*e < n}}",
-                      blocks, shape.rows, chunk, text.domains),
+          fmt::format("{{[b, c]: 0 <= b < {0} and 0 <= c and {1}*({2}) < n}} {3}", blocks,
+                      shape.rows, chunk, text.domains),
           text.statements + fmt::format(R"(
-      <> own[{1}]
-      <{3}> parts[{0}]
-      own[z] = 0 {{id=zero, inames=b:z}}
-      own[t] = own[t] + x[{1}*({2}) + t]*total {{id=own, dep=zero:total}}
-      parts[b] = sum(s, own[s]) {{id=parts, dep=own:zero}}
-      ... last_block {{id=all, dep=parts:image}}
-      product[0] = sum(e, parts[e]) {{dep=all}}
+      product[0] = 0 {{id=start}}
+      product[0] += x[{}*({}) + t]*total {{atomic, dep=start:total}}
       )",
-                                        blocks, shape.rows, chunk, name(dtype)),
+                                        shape.rows, chunk),
           options_of(dtype, packets, "sparse_product_and_dot_by_chunks", "x: [n]; product: [1]")),
-      "set_temporary_address_space([parts], global)\ntag_inames(b:g.0)\n" + text.recipe +
-          over_rows("z", shape) + over_rows("s", shape) + over_threads("e", shape));
+      "tag_inames(b:g.0)\n" + text.recipe + "reduce_updates(product)\n");
 }
 
 void multiply_by_chunks(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,

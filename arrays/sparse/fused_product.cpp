@@ -37,28 +37,21 @@ loopy::Kernel fused_product_kernel(DType dtype, std::int64_t rows_of_block,
   options.arguments = "value: [nz]; x: [n]; y: [n]; first: i32[n + 1]; product: [1]; n, nz: i32; " +
                       arguments_of_columns(packets);
   options.assumptions = "n >= 1 and nz >= 1";
-  loopy::Kernel kernel = loopy::make_kernel(
-      fmt::format("{{[b, t]: 0 <= b and 0 <= t < {0} and {0}*b + t < n}} {{[k]: begin <= k < end}} "
-                  "{{[s]: 0 <= s < {0} and {0}*b + s < n}} {{[c]: 0 <= c and {0}*c < n}}",
-                  rows_of_block),
-      rule_of_columns(packets) + fmt::format(R"(
-      <{0}> parts[(n + {2})//{1}]
-      <> begin = first[{1}*b + t] {{id=begin}}
-      <> end = first[{1}*b + t + 1] {{id=end}}
-      y[{1}*b + t] = sum(k, value[k]*x[column_of(k)]) {{id=image, dep=begin:end}}
-      parts[b] = sum(s, x[{1}*b + s]*y[{1}*b + s]) {{id=parts, dep=image}}
-      ... last_block {{id=all, dep=parts}}
-      product[0] = sum(c, parts[c]) {{dep=all}}
+  loopy::Kernel kernel =
+      loopy::make_kernel("{[t]: 0 <= t < n} {[k]: begin <= k < end}", rule_of_columns(packets) + R"(
+      <> begin = first[t] {id=begin}
+      <> end = first[t + 1] {id=end}
+      y[t] = sum(k, value[k]*x[column_of(k)]) {id=image, dep=begin:end}
+      product[0] = 0 {id=start}
+      product[0] += x[t]*y[t] {atomic, dep=start:image}
       )",
-                                             name(dtype), rows_of_block, rows_of_block - 1),
-      options);
-  return loopy::apply_recipe(std::move(kernel),
-                             fmt::format("set_temporary_address_space([parts], global)\n"
-                                         "tag_inames(b:g.0)\n"
-                                         "split_iname(t, {0}, inner_tag=l.0)\n"
-                                         "split_iname(s, {0}, inner_tag=l.0)\n"
-                                         "split_iname(c, {0}, inner_tag=l.0)\n",
-                                         threads_of_block));
+                         options);
+  return loopy::apply_recipe(
+      std::move(kernel),
+      fmt::format("split_iname(t, {}, outer_name=block, outer_tag=g.0, inner_name=row)\n"
+                  "split_iname(row, {}, inner_tag=l.0)\n"
+                  "reduce_updates(product)\n",
+                  rows_of_block, threads_of_block));
 }
 
 void multiply_and_dot(runtime::StreamRef stream, const AnySparseMatrix& a, const AnyArray& x,
