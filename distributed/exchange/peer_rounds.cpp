@@ -141,6 +141,16 @@ std::uint32_t Lane::bit(std::uint64_t round) noexcept {
   return round / 2 % 2 == 0 ? 1 : 2;
 }
 
+void Lane::give(std::shared_ptr<const void> object) {
+  const std::lock_guard lock(mutex_);
+  given_ = std::move(object);
+}
+
+std::shared_ptr<const void> Lane::given() const {
+  const std::lock_guard lock(mutex_);
+  return given_;
+}
+
 void Lane::open() const noexcept {
   area_.flags->store(flag(0), 3);
   area_.flags->store(flag(1), 3);
@@ -371,6 +381,26 @@ void PeerRounds::tell(runtime::StreamRef stream) {
   if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) {
     streams_.push_back(stream);
   }
+}
+
+std::vector<std::shared_ptr<const void>> PeerRounds::trade(std::shared_ptr<const void> own) {
+  check();
+  for (const End& each : ends_) {
+    each.out->give(own);
+  }
+  awaited_ = received_ + 1;  // the watch looks after the partners meanwhile
+  std::vector<std::shared_ptr<const void>> result;
+  for (const End& each : ends_) {
+    wait_until([&] { return each.in->given() != nullptr; });
+    result.push_back(each.in->given());
+  }
+  awaited_ = received_;
+  return result;
+}
+
+// Only open() sets flags where nothing is sent and received.
+runtime::BufferRef<const std::uint32_t> PeerRounds::given_up() const {
+  return ends_.at(0).in->word(0);
 }
 
 bool PeerRounds::uses(runtime::StreamRef stream) const noexcept {

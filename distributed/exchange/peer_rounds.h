@@ -83,6 +83,10 @@ class Lane {
   /// The same two for kernels: the flag, and the bit that it gets.
   [[nodiscard]] runtime::BufferRef<std::uint32_t> word(std::uint64_t round) const;
   [[nodiscard]] static std::uint32_t bit(std::uint64_t round) noexcept;
+  /// What the sender gives the receiver, once.
+  void give(std::shared_ptr<const void> object);
+  /// Null: not yet.
+  [[nodiscard]] std::shared_ptr<const void> given() const;
   /// Lets all waits pass that have been submitted.
   void open() const noexcept;
 
@@ -102,6 +106,8 @@ class Lane {
   LaneMemory::Area area_;
   std::weak_ptr<Attendance> sender_;
   std::weak_ptr<Attendance> receiver_;
+  mutable std::mutex mutex_;  // of the next
+  std::shared_ptr<const void> given_;
 };
 
 /// A rank that waits for a partner's round, as a watch sees it.
@@ -173,6 +179,8 @@ class PeerRounds {
   [[nodiscard]] bool is_captured() const noexcept { return before_capture_.has_value(); }
   void replay(int rounds, const std::function<void()>& launch);
   void tell(runtime::StreamRef stream);
+  [[nodiscard]] std::vector<std::shared_ptr<const void>> trade(std::shared_ptr<const void> own);
+  [[nodiscard]] runtime::BufferRef<const std::uint32_t> given_up() const;
 
   /// What a kernel needs that does the next round by itself, sets and waits for flags included;
   /// replay(1, its launch) counts it.

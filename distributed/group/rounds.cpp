@@ -51,6 +51,12 @@ void Rounds::replay(int rounds, const std::function<void()>& launch) const {
   rounds_->replay(rounds, launch);
   count(static_cast<std::size_t>(rounds));
 }
+std::vector<std::shared_ptr<const void>> Rounds::trade(std::shared_ptr<const void> own) const {
+  return rounds_->trade(std::move(own));
+}
+runtime::BufferRef<const std::uint32_t> Rounds::given_up() const {
+  return rounds_->given_up();
+}
 void Rounds::count(std::size_t rounds) const {
   group_.state().traffic.messages += rounds * rounds_->partners();
   group_.state().traffic.bytes += rounds * sent_bytes_;

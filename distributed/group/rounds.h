@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rtcg/distributed/exchange/partner.h"
 #include "rtcg/distributed/exchange/waiting.h"
@@ -64,6 +66,19 @@ class Rounds {
   ///
   /// @throws  as receive
   void replay(int rounds, const std::function<void()>& launch) const;
+
+  // For kernels that wait by themselves, in rounds without send() and receive(): launches that
+  // replay() submits.
+  /// What each partner gives when it calls this, too: the ranks of rounds are threads of one
+  /// process.
+  ///
+  /// @throws  as receive
+  [[nodiscard]] std::vector<std::shared_ptr<const void>> trade(
+      std::shared_ptr<const void> own) const;
+  /// A word that all devices read. It is 0 until what kernels wait for does not come any more: they
+  /// then have to end.
+  [[nodiscard]] runtime::BufferRef<const std::uint32_t> given_up() const;
+
   /// Has synchronize() of a stream, whose work waits for that of receive()'s, throw as well.
   void tell(runtime::StreamRef stream) const;
 

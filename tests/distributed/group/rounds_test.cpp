@@ -160,6 +160,57 @@ TEST(Rounds, SayWhoWaits) {
   EXPECT_EQ(waiting_of(Group(Device::host())), Waiting::hosts);
 }
 
+TEST(Rounds, TradeObjectsWithPartners) {
+  run_ranks(host_devices_apart(4),
+            [](const Group& group) {
+              const std::vector<Partner> partners = all_others(group, sizeof(int));
+              const std::optional<Rounds> rounds = open_rounds(group, partners, "test");
+              ASSERT_TRUE(rounds);
+              const auto theirs = rounds->trade(std::make_shared<const int>(7 + group.rank()));
+              ASSERT_EQ(theirs.size(), partners.size());
+              for (std::size_t i = 0; i < partners.size(); ++i) {
+                EXPECT_EQ(*static_cast<const int*>(theirs[i].get()), 7 + partners[i].rank);
+              }
+              EXPECT_EQ(*rounds->given_up().data(), 0U);
+            },
+            {.waiting = Waiting::kernels});
+}
+
+TEST(Rounds, GiveUpWhenAPartnerFailsInsteadOfTrading) {
+  std::uint32_t given_up = 0;
+  EXPECT_ERROR("distributed.group.bad_rank",
+               run_ranks(host_devices_apart(2),
+                         [&](const Group& group) {
+                           const std::optional<Rounds> rounds =
+                               open_rounds(group, all_others(group, 4), "test");
+                           if (group.rank() == 1) {
+                             group.check_rank(9, "test");
+                           }
+                           try {
+                             static_cast<void>(rounds->trade(std::make_shared<const int>(1)));
+                           } catch (const Error&) {
+                             // the thread that looks after ranks says so the next time it looks
+                             const volatile std::uint32_t& word = *rounds->given_up().data();
+                             for (int look = 0; look < 5000 && word == 0; ++look) {
+                               std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                             }
+                             given_up = word;
+                             throw;
+                           }
+                         },
+                         {.waiting = Waiting::kernels}));
+  EXPECT_NE(given_up, 0U);
+}
+
+TEST(Waiting, IsReadAndWritten) {
+  for (const Waiting each :
+       {Waiting::hosts, Waiting::devices, Waiting::kernels, Waiting::measured}) {
+    EXPECT_EQ(parse_waiting(to_string(each)), each);
+  }
+  EXPECT_EQ(to_string(Waiting::kernels), "kernels");
+  EXPECT_EQ(parse_waiting("nobody"), std::nullopt);
+}
+
 TEST(Rounds, RefuseMessagesOfOtherLengths) {
   const auto open = [](const Group& group) {
     const std::size_t bytes = group.is_first() ? 8 : 16;
