@@ -139,11 +139,10 @@ class DgRun {
     return ranks == 1
                ? name
                : fmt::format("{} ranks ({}{}), the first on {}", ranks, on_->group->transport(),
-                             are_devices_waiting() ? ", devices wait" : "", name);
+                             who_waits() == "hosts" ? "" : fmt::format(", {} wait", who_waits()),
+                             name);
   }
-  [[nodiscard]] bool are_devices_waiting() const {
-    return solver_.waiting() == distributed::Waiting::devices;
-  }
+  [[nodiscard]] std::string_view who_waits() const { return to_string(solver_.waiting()); }
 
   // A file a step is the most that makes sense; any number of them would fit into less.
   void check_steps() const {
@@ -236,7 +235,7 @@ class DgRun {
     nlohmann::ordered_json json = {{"equation", given_.equation},
                                    {"device", solver_.options().device.info().name},
                                    {"ranks", on_->group ? on_->group->size() : 1},
-                                   {"waiting", are_devices_waiting() ? "devices" : "hosts"},
+                                   {"waiting", who_waits()},
                                    {"dtype", given_.dtype},
                                    {"order", given_.order},
                                    {"elements", element_count()},
@@ -300,9 +299,7 @@ std::vector<runtime::Device> devices_of_ranks(const DgOptions& given) {
 }
 
 distributed::Waiting waiting_of_ranks(const DgOptions& given) {
-  return given.waiting == "hosts"     ? distributed::Waiting::hosts
-         : given.waiting == "devices" ? distributed::Waiting::devices
-                                      : distributed::Waiting::measured;
+  return distributed::parse_waiting(given.waiting).value();
 }
 
 void run(const DgOptions& given) {
@@ -513,9 +510,9 @@ void add_run_options(CLI::App& command, DgOptions& given) {
       ->capture_default_str();
   command
       .add_option("--waiting", given.waiting,
-                  "Who waits for messages of ranks: hosts, devices if they reach each other, or "
-                  "the faster, which is measured and remembered")
-      ->check(CLI::IsMember({"hosts", "devices", "measured"}))
+                  "Who waits for messages of ranks: hosts; devices or kernels, if devices reach "
+                  "each other; or the fastest, which is measured and remembered")
+      ->check(CLI::IsMember({"hosts", "devices", "kernels", "measured"}))
       ->capture_default_str();
   command.add_option("--checkpoint,-c", given.checkpoint,
                      "Save the run to this file; Ctrl-C saves it in any case");

@@ -81,11 +81,14 @@ struct Bar {
 };
 
 /// Who waits for messages: the devices, which write into each other's memory; the hosts, which copy
-/// from it; NCCL.
-enum class Way { peer, hosts, nccl };
+/// from it; NCCL; kernels, which read neighbours in their memory.
+enum class Way { peer, hosts, nccl, loads };
 
 const char* name_of(Way way) {
-  return way == Way::peer ? "peer" : way == Way::hosts ? "hosts" : "nccl";
+  return way == Way::peer    ? "peer"
+         : way == Way::hosts ? "hosts"
+         : way == Way::nccl  ? "nccl"
+                             : "loads";
 }
 const char* name_of(dg::Precision precision) {
   return precision == dg::Precision::single ? "f32" : "f64";
@@ -183,6 +186,8 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
   if (devices.size() > 1) {
     distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::hosts); },
                            {.waiting = distributed::Waiting::hosts});
+    distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::loads); },
+                           {.waiting = distributed::Waiting::kernels});
   }
   std::printf("\n");
   return result;
@@ -484,7 +489,10 @@ void measure_scaling_calls(Device /*device*/, Report& report) {
 
 void measure_scaling_strong(Device /*device*/, Report& report) {
   for (const int cells : {cells_of_gpu, cells_of_gpu / 2, cells_of_gpu / 4}) {
-    report_steps(report, "strong", cells, false);
+    if (const char* most = std::getenv("RTCG_SCALING_CELLS");
+        most == nullptr || cells <= std::atoi(most)) {
+      report_steps(report, "strong", cells, false);
+    }
   }
 }
 

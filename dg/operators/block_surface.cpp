@@ -36,7 +36,7 @@ void BlockSurface::copy_traces(BlockBuilder& body, int group, const Copy& copy) 
         writer_.fetch_exterior(copies, parameters_, links[item.round], place_of(item, group),
                                [&](int field, const Expr& index) -> cgen::Statement {
                                  return copy(slot(work_, item, item.place, field),
-                                             parameters_.table("state") + index);
+                                             writer_.state(parameters_) + index);
                                });
         inner << cgen::if_(item.is_there, copies);
       },
@@ -102,7 +102,7 @@ void BlockSurface::add_pipelined_fluxes(BlockBuilder& body, int group) const {
     BlockBuilder loads;
     writer_.fetch_exterior(loads, parameters_, next_link, place_of(item, group),
                            [&](int field, const Expr& index) -> cgen::Statement {
-                             return cgen::assign(coming[field], parameters_.table("state")[index]);
+                             return cgen::assign(coming[field], writer_.state(parameters_)[index]);
                            });
     inner << cgen::if_(item.is_there, loads);
     to << inner.block();

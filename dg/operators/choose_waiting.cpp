@@ -21,17 +21,11 @@ constexpr int most_steps_of_trial = 200;
 // Of each way, in turns: the clocks of a device change meanwhile.
 constexpr int turns = 2;
 
-std::string name_of(Waiting waiting) {
-  return waiting == Waiting::hosts ? "hosts" : "devices";
-}
+constexpr Waiting all_ways[] = {Waiting::hosts, Waiting::devices, Waiting::kernels};
 
-std::optional<Waiting> waiting_of_name(const std::string& name) {
-  for (const Waiting each : {Waiting::hosts, Waiting::devices}) {
-    if (name == name_of(each)) {
-      return each;
-    }
-  }
-  return std::nullopt;
+std::optional<Waiting> way_of_name(const std::string& name) {
+  const std::optional<Waiting> found = distributed::parse_waiting(name);
+  return found == Waiting::measured ? std::nullopt : found;
 }
 
 // Steps of no length, which keep the state. The slowest rank counts.
@@ -60,6 +54,11 @@ double seconds_by(Waiting waiting, StageRunner& runner, const Discretization& on
 
 }  // namespace
 
+bool can_wait_in_kernels(const StageRunner& runner, const Group& group) {
+  return group.all_reduce(std::int64_t{runner.can_wait_in_kernels() ? 1 : 0},
+                          distributed::Operation::min) == 1;
+}
+
 Waiting choose_waiting(StageRunner& runner, const Discretization& on,
                        const std::vector<Stage>& stages, const std::string& key,
                        const loopy::Wisdom& wisdom, bool remembers) {
@@ -72,29 +71,37 @@ Waiting choose_waiting(StageRunner& runner, const Discretization& on,
   if (group.is_first()) {
     for (const loopy::WisdomEntry& entry : wisdom.nearest(name, device, sizes)) {
       if (decision.empty() && entry.device == device.identity() && entry.parameters == sizes &&
-          waiting_of_name(entry.decision)) {
+          way_of_name(entry.decision)) {
         decision = entry.decision;
       }
     }
   }
-  if (const std::optional<Waiting> known = waiting_of_name(group.broadcast(decision))) {
+  const bool has_kernels = can_wait_in_kernels(runner, group);
+  const std::optional<Waiting> known = way_of_name(group.broadcast(decision));
+  if (known && (has_kernels || *known != Waiting::kernels)) {
     runner.wait_by(*known, on);
     return *known;
   }
   runner.write_test_state();
-  double by_hosts = HUGE_VAL;
-  double by_devices = HUGE_VAL;
+  Waiting chosen = Waiting::devices;
+  double least = HUGE_VAL;
   for (int turn = 0; turn < turns; ++turn) {
-    by_hosts = std::min(by_hosts, seconds_by(Waiting::hosts, runner, on, group, stages));
-    by_devices = std::min(by_devices, seconds_by(Waiting::devices, runner, on, group, stages));
+    for (const Waiting way : all_ways) {
+      const bool is_there = way != Waiting::kernels || has_kernels;
+      const double seconds =
+          is_there ? seconds_by(way, runner, on, group, stages) : double{HUGE_VAL};
+      if (seconds < least) {
+        least = seconds;
+        chosen = way;
+      }
+    }
   }
-  const Waiting chosen = by_devices <= by_hosts ? Waiting::devices : Waiting::hosts;
   runner.wait_by(chosen, on);
   runner.clear_state();
   runner.clear_residual(runner.stream());
   if (group.is_first() && remembers) {
-    wisdom.add({name, device.identity(), device.info().target, sizes, name_of(chosen),
-                1e6 * std::min(by_hosts, by_devices)});
+    wisdom.add({name, device.identity(), device.info().target, sizes,
+                std::string(to_string(chosen)), 1e6 * least});
   }
   return chosen;
 }

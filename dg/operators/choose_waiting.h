@@ -12,9 +12,12 @@
 
 namespace rtcg::dg::detail {
 
-/// Decides who waits for the messages of a step: the faster way, hosts or devices, for which some
-/// steps are timed, or which is remembered for this mesh and number of ranks. The runner waits in
-/// this way from then on. Its state becomes zero.
+/// Whether Waiting::kernels is one of the ways, on all ranks, which all call it.
+[[nodiscard]] bool can_wait_in_kernels(const StageRunner& runner, const distributed::Group& group);
+
+/// Decides who waits for the messages of a step: hosts, devices or kernels. It is the fastest way,
+/// for which some steps are timed, or which is remembered for this mesh and number of ranks. The
+/// runner waits in this way from then on. Its state becomes zero.
 ///
 /// All ranks call it and get the same answer: that of the slowest one.
 ///

@@ -7,6 +7,7 @@
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/dg/operators/block_product.h"
 #include "rtcg/dg/operators/block_surface.h"
+#include "rtcg/dg/operators/peer_loads.h"
 #include "rtcg/dg/operators/stage_kernels.h"
 #include "rtcg/dg/operators/tidy_module.h"
 #include "rtcg/loopy/device/helper_function.h"
@@ -37,6 +38,7 @@ class FusedWriter {
         fused_(fused),
         parameters_(writer.real()),
         is_on_host_(fused.product == Product::on_host),
+        waits_(writer.ghosts() == GhostPlace::peers),
         product_(BlockProduct::make(shape_, real_, fused)),
         memory_(fused_memory(shape_, real_, fused)),
         has_async_copies_(fused.prefetch == Prefetch::async_copy && memory_.combines_values) {}
@@ -45,6 +47,9 @@ class FusedWriter {
     StageKernels result;
     result.module.name = "dg_fused";
     result.module.items = writer_.functions(memory_.combines_values);
+    if (waits_) {
+      declare_waiting(result.module, is_on_host_);
+    }
     const std::vector<cgen::Statement> functions = product_->functions();
     result.module.items.insert(result.module.items.end(), functions.begin(), functions.end());
     if (fused_.prefetch != Prefetch::none) {
@@ -77,6 +82,9 @@ class FusedWriter {
     sums_ = product_->store(body, work_);
     meet(body);
     fused_.updates_apart ? store_sums(body) : update(body);
+    if (waits_) {
+      announce(body);
+    }
     const std::size_t shared = shared_bytes_of(shape_, real_, fused_);
     const int threads = product_->threads();
     const cgen::LaunchBounds bounds{threads, fused_.blocks_per_multiprocessor};
@@ -138,6 +146,30 @@ class FusedWriter {
     return call_helper(copy_, {cgen::address_of(to), from, Expr(real_bytes_)});
   }
 
+  // Blocks with elements at the rim read neighbours, and write what neighbours read.
+  [[nodiscard]] Expr is_at_rim() {
+    return first_ + fused_.elements > parameters_.number("first_at_rim", cgen::i32);
+  }
+
+  // The others do not: blocks run in any order, and what is waited for does not depend on them.
+  void wait(BlockBuilder& body) {
+    BlockBuilder waiting;
+    wait_for_neighbours(waiting, parameters_, is_on_host_ ? std::nullopt : std::optional(thread_),
+                        product_->threads());
+    body << cgen::if_(is_at_rim(), waiting);
+    meet(body);
+  }
+
+  void announce(BlockBuilder& body) {
+    meet(body);
+    BlockBuilder inner;
+    const int length = fused_.elements;
+    announce_round(inner, parameters_,
+                   (parameters_.number("elements", cgen::i32) + (length - 1)) / length -
+                       parameters_.number("first_at_rim", cgen::i32) / length);
+    body << cgen::if_(is_on_host_ ? is_at_rim() : is_at_rim() && cgen::equal(thread_, 0), inner);
+  }
+
   // Of copies by this thread and all others.
   void wait_for_copies(BlockBuilder& body) const {
     if (has_async_copies_) {
@@ -158,7 +190,7 @@ class FusedWriter {
         const Expr start = start_of(loads, item);
         for (int field = 0; field < shape_.fields; ++field) {
           const Expr to = slot(values_, item.local, item.place, field);
-          const Expr from = parameters_.table("state") + (start + field * shape_.nodes);
+          const Expr from = writer_.state(parameters_) + (start + field * shape_.nodes);
           loads << (has_async_copies_ ? async_copy(to, from) : cgen::assign(to, cgen::deref(from)));
         }
         inner << cgen::if_(item.is_there, loads);
@@ -193,7 +225,7 @@ class FusedWriter {
                 const Expr number = coming[i * shape_.fields + field];
                 one << (is_load
                             ? cgen::assign(number,
-                                           parameters_.table("state")[start + field * shape_.nodes])
+                                           writer_.state(parameters_)[start + field * shape_.nodes])
                             : cgen::assign(slot(values_, item.local, item.place, field), number));
               }
               round << cgen::if_(item.is_there, one);
@@ -250,6 +282,9 @@ class FusedWriter {
   void add_surface_fluxes(BlockBuilder& body, int group) {
     const bool is_last = group + 1 == fused_.face_groups;
     fill_up(body, work_, surface().rows());
+    if (waits_ && group == 0) {
+      wait(body);
+    }
     if (has_async_copies_) {
       surface().copy_traces(body, group,
                             [&](const Expr& to, const Expr& from) { return async_copy(to, from); });
@@ -454,6 +489,7 @@ class FusedWriter {
   FusedShape fused_;
   ParameterList parameters_;
   bool is_on_host_;
+  bool waits_;  // for neighbours
   std::unique_ptr<BlockProduct> product_;
   FusedMemory memory_;
   bool has_async_copies_;

@@ -69,8 +69,8 @@ std::vector<KernelArgument> ParameterList::arguments() const {
 }
 
 KernelWriter::KernelWriter(const SystemEvaluators& evaluators, const KernelShape& shape, Type real,
-                           std::string definitions)
-    : shape_(shape), real_(std::move(real)), definitions_(std::move(definitions)) {
+                           std::string definitions, GhostPlace ghosts)
+    : shape_(shape), real_(std::move(real)), definitions_(std::move(definitions)), ghosts_(ghosts) {
   flux_ = emit(evaluators.contravariant_flux, "volume_flux");
   linear_ = detail::linear_volume(evaluators.contravariant_flux);
   if (linear_) {
@@ -240,13 +240,27 @@ KernelWriter::SurfacePlace KernelWriter::surface_place(BlockBuilder& body, const
   return {p, code, other};
 }
 
+Expr KernelWriter::state(ParameterList& parameters) const {
+  // no __restrict__: others write what is read before the kernel waits for them
+  return ghosts_ == GhostPlace::state
+             ? parameters.table("state")
+             : parameters.memory("state", cgen::pointer_to(cgen::const_(real_)));
+}
+
 std::function<Expr(int field)> KernelWriter::exterior_index(BlockBuilder& body,
                                                             ParameterList& parameters,
                                                             const SurfacePlace& at) const {
+  // Loads are the same for both places of ghosts. So is then what compilers make of the flux, whose
+  // sums of products they round in one of several ways.
+  Expr first = offset(at.other, 0);
+  if (ghosts_ == GhostPlace::peers) {
+    const Expr elements = parameters.number("elements", cgen::i32);
+    first = cgen::select(at.other < elements, first,
+                         parameters.table("ghosts", cgen::i64)[at.other - elements]);
+  }
   const Expr start = body.add_constant(
       cgen::i64, "start",
-      offset(at.other, 0) +
-          parameters.table("exterior_nodes", cgen::u8)[at.code * shape_.face_nodes + at.p]);
+      first + parameters.table("exterior_nodes", cgen::u8)[at.code * shape_.face_nodes + at.p]);
   return [this, start](int field) { return start + field * shape_.nodes; };
 }
 
@@ -296,9 +310,8 @@ void KernelWriter::surface_flux(BlockBuilder& body, ParameterList& parameters, c
   const auto index =
       exterior_load ? std::function<Expr(int)>() : exterior_index(inside, parameters, on);
   for (int field = 0; field < shape_.fields; ++field) {
-    inside << cgen::assign(exterior[field], exterior_load
-                                                ? exterior_load(place, field)
-                                                : parameters.table("state")[index(field)]);
+    inside << cgen::assign(exterior[field], exterior_load ? exterior_load(place, field)
+                                                          : state(parameters)[index(field)]);
   }
   at.exterior = exterior;
   call(inside, parameters, inside_, at, result);

@@ -50,7 +50,8 @@ struct KernelShape {
 [[nodiscard]] KernelShape shape_of(const SystemEvaluators& evaluators, const Discretization& on);
 
 enum class ArgumentKind {
-  element_count,  ///< i32: elements, first_element or all_elements, see KernelPlan
+  element_count,  ///< i32: elements, first_element or all_elements, see KernelPlan; of kernels
+                  ///< that wait for neighbours also first_at_rim, and `neighbours`, their number
   number,         ///< in the precision of the state
   array,          ///< in device memory
 };
@@ -69,6 +70,10 @@ class ParameterList {
   cgen::Expr table(const std::string& name, const cgen::Type& element);
   cgen::Expr table(const std::string& name) { return table(name, real_); }
   cgen::Expr written(const std::string& name);
+  /// Of any pointer's type.
+  cgen::Expr memory(const std::string& name, const cgen::Type& pointer) {
+    return add(name, pointer);
+  }
 
   [[nodiscard]] const std::vector<cgen::Parameter>& list() const noexcept { return list_; }
   /// The values that a launch passes for them.
@@ -107,14 +112,23 @@ struct FluxPoint {
   cgen::Expr reference_axis = 0;              ///< of a volume flux
 };
 
+/// Where kernels find the values of ghosts.
+enum class GhostPlace {
+  state,  ///< after those of the own elements
+  /// In other memory: by ghost, the table `ghosts` has the index of the first one from `state` on,
+  /// which need not be within that memory. Kernels have to wait for neighbours.
+  peers,
+};
+
 /// Writes the parts of kernels for one system.
 class KernelWriter {
  public:
   KernelWriter(const SystemEvaluators& evaluators, const KernelShape& shape, cgen::Type real,
-               std::string definitions);
+               std::string definitions, GhostPlace ghosts = GhostPlace::state);
 
   [[nodiscard]] const KernelShape& shape() const noexcept { return shape_; }
   [[nodiscard]] const cgen::Type& real() const noexcept { return real_; }
+  [[nodiscard]] GhostPlace ghosts() const noexcept { return ghosts_; }
   /// The functions that kernels call, for the head of the module.
   ///
   /// @param with_weights  volume_weights is called, not volume_flux
@@ -154,6 +168,8 @@ class KernelWriter {
   /// @param store  called with the place in the state
   void fetch_exterior(cgen::BlockBuilder& body, ParameterList& parameters, const cgen::Expr& link,
                       const cgen::Expr& place, const Store& store) const;
+  /// The parameter of kernels that read neighbours.
+  [[nodiscard]] cgen::Expr state(ParameterList& parameters) const;
 
   /// The index of a field's first value of an element in the state.
   [[nodiscard]] cgen::Expr offset(const cgen::Expr& element, const cgen::Expr& field) const;
@@ -184,6 +200,7 @@ class KernelWriter {
   KernelShape shape_;
   cgen::Type real_;
   std::string definitions_;
+  GhostPlace ghosts_;
   EmittedFlux flux_;
   std::optional<LinearVolume> linear_;
   EmittedFlux weights_;

@@ -117,6 +117,10 @@ struct Solver::Impl {
       waiting = detail::choose_waiting(
           *runner, *on, stages_of_step(1),
           fmt::format("{}, {}", key, fused ? to_string(*fused) : "split"), wisdom, is_kept(wisdom));
+    } else if (waiting == distributed::Waiting::kernels) {
+      waiting =
+          detail::can_wait_in_kernels(*runner, group) ? waiting : distributed::Waiting::devices;
+      runner->wait_by(waiting, *on);
     }
   }
 

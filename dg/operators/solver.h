@@ -150,7 +150,7 @@ class Solver {
   void save_checkpoint(const std::string& path) const;
   void load_checkpoint(const std::string& path);
 
-  /// Who waits for messages: hosts or devices. Hosts on one rank.
+  /// Who waits for messages: hosts, devices or kernels. Hosts on one rank.
   [[nodiscard]] distributed::Waiting waiting() const noexcept;
   /// The generated text, for readers.
   [[nodiscard]] std::string kernel_text() const;

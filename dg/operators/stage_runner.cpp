@@ -8,6 +8,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/halo.h"
+#include "rtcg/dg/operators/peer_loads.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
@@ -62,9 +63,9 @@ struct StageRunner::Impl {
     }
   }
 
-  [[nodiscard]] std::shared_ptr<StageProgram> compile(
-      const std::optional<FusedShape>& wanted) const {
-    const KernelWriter writer(evaluators, shape, real, definitions);
+  [[nodiscard]] std::shared_ptr<StageProgram> compile(const std::optional<FusedShape>& wanted,
+                                                      GhostPlace ghosts = GhostPlace::state) const {
+    const KernelWriter writer(evaluators, shape, real, definitions, ghosts);
     const StageKernels kernels =
         wanted ? fused_kernel(writer, derivatives, lift, *wanted) : split_kernels(writer);
     const cgen::Dialect dialect = loopy::dialect_of(device);
@@ -97,18 +98,27 @@ struct StageRunner::Impl {
     }
   }
 
+  std::shared_ptr<const Buffer<std::byte>> add_memory(const std::string& name,
+                                                      Buffer<std::byte> bytes) {
+    return memory.emplace(name, std::make_shared<const Buffer<std::byte>>(std::move(bytes)))
+        .first->second;
+  }
+  [[nodiscard]] const Buffer<std::byte>& at(const std::string& name) const {
+    return *memory.at(name);
+  }
+
   // Memory for another state with ghosts, zeros at first.
   void add_state(const std::string& name) { add_zeros(name, state_numbers + ghost_numbers); }
   // Where there is none of that name yet.
   void add_zeros(const std::string& name, std::size_t numbers) {
     if (!memory.contains(name)) {
-      const auto place = memory.emplace(name, Buffer<std::byte>(device, numbers * real_bytes()));
-      runtime::fill(stream, place.first->second, std::byte{0});
+      const auto place = add_memory(name, Buffer<std::byte>(device, numbers * real_bytes()));
+      runtime::fill(stream, *place, std::byte{0});
     }
   }
 
   void add_matrix(const std::string& name, const std::vector<double>& values) {
-    memory.emplace(name, Buffer<std::byte>(device, as_reals(values, real)));
+    add_memory(name, Buffer<std::byte>(device, as_reals(values, real)));
   }
 
   void allocate(const Discretization& on) {
@@ -121,7 +131,7 @@ struct StageRunner::Impl {
       }
     }
     for (auto& [name, bytes] : make_tables(wanted, shape, evaluators, on, data_of_system, real)) {
-      memory.emplace(name, Buffer<std::byte>(device, bytes));
+      add_memory(name, Buffer<std::byte>(device, bytes));
     }
     const auto numbers_of_element = static_cast<std::size_t>(shape.fields * shape.nodes);
     state_numbers = on.element_count() * numbers_of_element;
@@ -160,6 +170,19 @@ struct StageRunner::Impl {
   };
   [[nodiscard]] Range all() const { return {0, elements}; }
 
+  [[nodiscard]] BufferRef<const std::byte> array_of(const StageProgram& of,
+                                                    const std::string& name) const {
+    if (of.operators && name == "operators") {
+      return *of.operators;
+    }
+    if (peers) {
+      if (const auto found = peers->argument(name, at("state").address())) {
+        return *found;
+      }
+    }
+    return at(name);
+  }
+
   void launch(const StageProgram& of, const KernelLaunch& wanted, runtime::StreamRef on,
               const Numbers& numbers, const Range& range) {
     const KernelPlan& plan = wanted.plan;
@@ -167,15 +190,17 @@ struct StageRunner::Impl {
     for (const auto& [name, kind] : plan.arguments) {
       switch (kind) {
         case ArgumentKind::element_count:
-          pack.add(name == "first_element" ? range.begin
-                   : name == "elements"    ? range.end
-                                           : elements);
+          pack.add(name == "first_element"  ? range.begin
+                   : name == "elements"     ? range.end
+                   : name == "first_at_rim" ? interior
+                   : name == "neighbours"   ? peers->neighbours()
+                                            : elements);
           break;
         case ArgumentKind::number:
           add_real(pack, numbers.at(name));
           break;
         case ArgumentKind::array:
-          pack.add(of.operators && name == "operators" ? *of.operators : memory.at(name));
+          pack.add(array_of(of, name));
           break;
       }
     }
@@ -208,16 +233,16 @@ struct StageRunner::Impl {
       }
     };
     arguments.push_back(loopy::arg("columns", (range.end - range.begin) * shape.fields));
-    add("rhs", part(memory.at("rhs"), shape.fields * shape.nodes));
-    add("fluxes", part(memory.at("surface_fluxes"), shape.fields * shape.lifted()));
-    add("lift", memory.at("lift"));
+    add("rhs", part(at("rhs"), shape.fields * shape.nodes));
+    add("fluxes", part(at("surface_fluxes"), shape.fields * shape.lifted()));
+    add("lift", at("lift"));
     for (int axis = 0; axis < shape.dimension; ++axis) {
       const std::string letter(1, "rst"[axis]);
       const std::size_t bytes = state_numbers * real_bytes();
       add("g_" + letter,
-          part(memory.at("volume_fluxes").subrange(static_cast<std::size_t>(axis) * bytes, bytes),
+          part(at("volume_fluxes").subrange(static_cast<std::size_t>(axis) * bytes, bytes),
                shape.fields * shape.nodes));
-      add("d_" + letter, memory.at("d_" + letter));
+      add("d_" + letter, at("d_" + letter));
     }
     (*operators)(on, arguments);
   }
@@ -274,7 +299,11 @@ struct StageRunner::Impl {
   }
 
   void run_right_hand_side(const Numbers& numbers) {
-    if (halo) {
+    if (peers) {
+      peers->run(stream, [&] { run(*peer_program, stream, numbers); });
+      // what comes next may write the state, which neighbours still read
+      peers->announce(stream);
+    } else if (halo) {
       run_beside_halo(numbers, program->launches.size());
     } else {
       run(*program, stream, numbers);
@@ -283,21 +312,41 @@ struct StageRunner::Impl {
 
   void run_stage(const Numbers& numbers) {
     const std::size_t launches = program->launches.size();
-    if (!halo) {
+    if (peers) {
+      peers->run(stream, [&] { run(*peer_program, stream, numbers); });
+    } else if (!halo) {
       run(*program, stream, numbers);
     } else if (swaps_states()) {
       run_beside_halo(numbers, launches);
-      halo->overlaps() ? halo->send(stream, memory.at("next").ref())
-                       : halo->start(stream, memory.at("next").ref());
+      halo->overlaps() ? halo->send(stream, at("next").ref())
+                       : halo->start(stream, at("next").ref());
     } else {
       // the last kernel updates the state in place: it waits for all that reads neighbours
       run_beside_halo(numbers, launches - 1);
       run(*program, stream, numbers, {interior, elements}, launches - 1, launches);
-      halo->start(stream, memory.at("state").ref());
+      halo->start(stream, at("state").ref());
       run(*program, stream, numbers, {0, interior}, launches - 1, launches);
     }
     if (swaps_states()) {
       std::swap(memory.at("state"), memory.at("next"));
+    }
+  }
+
+  void wait_by(distributed::Waiting waiting, const Discretization& on) {
+    stream.synchronize();
+    repeated = {};  // its graphs use messages of the halo
+    halo.reset();
+    peers.reset();
+    if (waiting == distributed::Waiting::kernels) {
+      require_internal(swaps_states(), "stages of one kernel");
+      if (!peer_program) {
+        peer_program = compile(program->fused, GhostPlace::peers);
+        make_ready(*peer_program);
+      }
+      peers = PeerLoads::make(shape, real, on, device, {memory.at("state"), memory.at("next")});
+    }
+    if (!peers) {
+      halo = std::make_shared<Halo>(shape, real, on, device, waiting);
     }
   }
 
@@ -328,18 +377,20 @@ struct StageRunner::Impl {
     }
     // A step of an odd number of stages leaves the state in the other memory: there are two graphs.
     // Those of ranks use their messages' memory in turns as well.
-    const GraphKey place = {memory.at("state").address(), halo ? halo->phase() : 0};
+    const GraphKey place = {at("state").address(), halo ? halo->phase() : 0};
     auto known = repeated.graphs.find(place);
     if (known == repeated.graphs.end()) {
       known = repeated.graphs.emplace(place, graph_of(run_all)).first;  // swaps the states
     } else if (swaps_states() && stages.size() % 2 == 1) {
       std::swap(memory.at("state"), memory.at("next"));
     }
-    if (halo) {
-      halo->replay(static_cast<int>(stages.size()), memory.at("state").ref(),
-                   [&] { known->second.launch(stream); });
+    const auto launch_graph = [&] { known->second.launch(stream); };
+    if (peers) {
+      peers->replay(stream, static_cast<int>(stages.size()), launch_graph);
+    } else if (halo) {
+      halo->replay(static_cast<int>(stages.size()), at("state").ref(), launch_graph);
     } else {
-      known->second.launch(stream);
+      launch_graph();
     }
     ++replayed;
   }
@@ -350,7 +401,13 @@ struct StageRunner::Impl {
       if (halo) {
         halo->begin_capture(stream);
       }
+      if (peers) {
+        peers->begin_capture();
+      }
       work();
+      if (peers) {
+        peers->end_capture();
+      }
       if (halo) {
         halo->end_capture(stream);
       }
@@ -372,8 +429,10 @@ struct StageRunner::Impl {
   std::string definitions;
   std::optional<loopy::Executor> operators;  // of split kernels
   std::shared_ptr<StageProgram> program;
-  std::map<std::string, Buffer<std::byte>> memory;
-  std::shared_ptr<Halo> halo;
+  std::map<std::string, std::shared_ptr<const Buffer<std::byte>>> memory;  // neighbours may read it
+  std::shared_ptr<StageProgram> peer_program;  // the same with loads from neighbours
+  std::shared_ptr<Halo> halo;                  // null: no neighbours, or peers
+  std::unique_ptr<PeerLoads> peers;
   /// The latest step, and graphs of it by where the state is before and the phase of the halo.
   struct Repeated {
     std::vector<Numbers> key;
@@ -418,16 +477,19 @@ void StageRunner::reshape(const FusedShape& fused) {
   require_internal(impl_->program->fused.has_value(), "split kernels have no shape");
   impl_->stream.synchronize();
   impl_->program = impl_->compile(fused);
+  impl_->peer_program = nullptr;
   impl_->repeated = {};
   impl_->make_ready(*impl_->program);
 }
 
 void StageRunner::wait_by(distributed::Waiting waiting, const Discretization& on) {
-  if (impl_->halo) {
-    impl_->stream.synchronize();
-    impl_->repeated = {};  // its graphs use messages of the halo
-    impl_->halo = std::make_shared<Halo>(impl_->shape, impl_->real, on, impl_->device, waiting);
+  if (on.part && !on.part->neighbours.empty()) {
+    impl_->wait_by(waiting, on);
   }
+}
+
+bool StageRunner::can_wait_in_kernels() const {
+  return impl_->swaps_states();
 }
 
 std::shared_ptr<Halo> StageRunner::halo() const {
@@ -441,12 +503,15 @@ const cgen::Type& StageRunner::real() const {
 }
 void StageRunner::write_state(const std::vector<std::byte>& bytes) {
   impl_->stream.synchronize();
-  impl_->memory.at("state").write(bytes);
+  impl_->at("state").write(bytes);
   state_written();
 }
 void StageRunner::state_written() {
+  if (impl_->peers) {
+    impl_->peers->announce(impl_->stream);
+  }
   if (impl_->halo) {
-    impl_->halo->start(impl_->stream, impl_->memory.at("state").ref());
+    impl_->halo->start(impl_->stream, impl_->at("state").ref());
   }
 }
 void StageRunner::write_test_state() {
@@ -458,7 +523,7 @@ void StageRunner::write_test_state() {
   const std::vector<std::byte> bytes = as_reals(numbers, impl_->real);
   // without the ghosts: other ranks may have no use for such numbers
   impl_->stream.synchronize();
-  impl_->memory.at("state").write(bytes);
+  impl_->at("state").write(bytes);
   const BufferRef<std::byte> state = state_memory();
   for (std::size_t filled = bytes.size(); filled < state.count(); filled *= 2) {
     const std::size_t count = std::min(filled, state.count() - filled);
@@ -469,10 +534,13 @@ void StageRunner::clear_state() {
   if (impl_->halo) {
     impl_->halo->drop();
   }
-  runtime::fill(impl_->stream, impl_->memory.at("state"), std::byte{0});
+  runtime::fill(impl_->stream, impl_->at("state"), std::byte{0});
+  if (impl_->peers) {
+    impl_->peers->announce(impl_->stream);
+  }
 }
 void StageRunner::clear_residual(runtime::StreamRef stream) {
-  runtime::fill(stream, impl_->memory.at("residual"), std::byte{0});
+  runtime::fill(stream, impl_->at("residual"), std::byte{0});
 }
 std::vector<std::byte> StageRunner::read_state() const {
   std::vector<std::byte> bytes(impl_->state_numbers * impl_->real_bytes());
@@ -483,16 +551,17 @@ std::vector<std::byte> StageRunner::read_state() const {
   return bytes;
 }
 std::vector<std::byte> StageRunner::read_residual() const {
-  return impl_->memory.at("residual").to_vector(impl_->stream);
+  return impl_->at("residual").to_vector(impl_->stream);
 }
 runtime::BufferRef<std::byte> StageRunner::state_memory() const {
-  return impl_->memory.at("state").subrange(0, impl_->state_numbers * impl_->real_bytes());
+  return impl_->at("state").subrange(0, impl_->state_numbers * impl_->real_bytes());
 }
 runtime::BufferRef<std::byte> StageRunner::residual_memory() const {
-  return impl_->memory.at("residual").ref();
+  return impl_->at("residual").ref();
 }
 std::string StageRunner::text() const {
-  return impl_->program->source.text + (impl_->operators ? "\n" + impl_->operators->text() : "");
+  const StageProgram& running = impl_->peers ? *impl_->peer_program : *impl_->program;
+  return running.source.text + (impl_->operators ? "\n" + impl_->operators->text() : "");
 }
 runtime::StreamRef StageRunner::stream() const {
   return impl_->stream;

@@ -70,10 +70,12 @@ class StageRunner {
   /// A stage by other kernels, at time 0, that keeps the state: the residual becomes half of the
   /// old one and the right-hand side.
   void try_stage(StageProgram& program, runtime::StreamRef stream);
+  /// Whether Waiting::kernels is one of the ways: a stage is one kernel.
+  [[nodiscard]] bool can_wait_in_kernels() const;
   /// Messages of later stages are waited for in this way. Ghosts are forgotten, so that a state has
   /// to be written next. All ranks call it.
   void wait_by(distributed::Waiting waiting, const Discretization& on);
-  /// Null on a mesh without neighbours.
+  /// Null on a mesh without neighbours, and where kernels wait.
   [[nodiscard]] std::shared_ptr<Halo> halo() const;
   [[nodiscard]] const KernelShape& shape() const;
   [[nodiscard]] const cgen::Type& real() const;

@@ -556,6 +556,8 @@ endif()
 expect(0 "${energy}" dg maxwell box:3 -N 2 -d host --until 0.1 --json --ranks 3)
 expect(0 "\"ranks\": 2.*\"waiting\": \"hosts\".*${energy}" dg maxwell box:3 -N 2 --until 0.1 --json
   --devices host,host --waiting measured)
+# ranks that share a device
+expect(0 "\"waiting\": \"hosts\"" dg maxwell box:3 -N 2 --until 0.1 --json --ranks 2 --waiting kernels)
 expect(0 "3 ranks .threads., the first on.*wrote ranks_vtu/wave_0000.pvtu" dg wave box:3 -d host --ranks 3 --until 0.1
   --vtu ranks_vtu -p ranks.png -c ranks.checkpoint)
 file(READ ${WORK}/ranks_vtu/wave_0000.pvtu pieces)

@@ -1,21 +1,27 @@
 #include "rtcg/dg/operators/distribute.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <sstream>
+#include <thread>
 
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/halo.h"
+#include "rtcg/dg/operators/peer_loads.h"
 #include "rtcg/dg/operators/rank_exchange.h"
 #include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/operators/stage_runner.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/loopy/tune/wisdom.h"
+#include "rtcg/runtime/device/graph.h"
 #include "tests/dg/operators/dg_systems.h"
 #include "tests/distributed/rank_devices.h"
+#include "tests/runtime/compile/fake_compiler.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::dg {
@@ -66,7 +72,8 @@ Results results_of(const Case& each, const std::shared_ptr<const Discretization>
 }
 
 void expect_same_bits(const Case& each, int order, const DeviceSet& set, int ranks,
-                      SolverOptions options, const DistributeOptions& parts = {}) {
+                      SolverOptions options, const DistributeOptions& parts = {},
+                      bool is_by_kernels = false) {
   SCOPED_TRACE(each.name + " of order " + std::to_string(order) + " on " + std::to_string(ranks) +
                " ranks, strategy " + std::to_string(static_cast<int>(options.strategy)) + ", " +
                set.name);
@@ -95,15 +102,20 @@ void expect_same_bits(const Case& each, int order, const DeviceSet& set, int ran
       EXPECT_EQ(found.state.elements, 0U);
     }
   };
-  // on hosts by turns: whether they exchange the traces, or devices wait for them
-  if (set.devices == hosts(1) && ranks % 2 == 1) {
-    run_ranks(distributed::testing::host_devices_apart(ranks), work,
-              {.waiting = distributed::Waiting::devices});
+  // on hosts by turns: whether they exchange the traces, devices wait for them, or kernels do
+  if (set.devices == hosts(1) && ranks > 1 && (ranks % 2 == 1 || is_by_kernels)) {
+    run_ranks(
+        distributed::testing::host_devices_apart(ranks), work,
+        {.waiting = is_by_kernels ? distributed::Waiting::kernels : distributed::Waiting::devices});
   } else {
     distributed::testing::run_both_ways(set.of_ranks(ranks), work);
+    if (set.devices.size() >= static_cast<std::size_t>(ranks) && ranks > 1) {
+      run_ranks(set.of_ranks(ranks), work, {.waiting = distributed::Waiting::kernels});
+    }
   }
 }
 
+constexpr bool by_kernels = true;
 constexpr Strategy strategies[] = {Strategy::fused, Strategy::two_kernels, Strategy::split};
 
 DeviceSet host_set() {
@@ -160,6 +172,126 @@ TEST(Distribute, GivesTheBitsOfOneRankForUnevenParts) {
   ASSERT_LT(testing::box_elements(few.box), 7U);
   expect_same_bits(few, 3, host_set(), 7, {.strategy = Strategy::split});
   expect_same_bits(few, 3, host_set(), 7, {.strategy = Strategy::fused});
+}
+
+// Kernels that read neighbours in their memory: all equations, orders, numbers of ranks; every
+// element at the rim, hardly one, and ranks without elements. The kernels of one rank are others:
+// gcc joins products and sums in one of several ways, by what is around them (measured: Euler's
+// equations), so it has to leave them apart.
+TEST(Distribute, GivesTheBitsOfOneRankByLoadsFromNeighbours) {
+  const char* const compiler = std::getenv("RTCG_CC");
+  const std::string strict =
+      std::string(compiler == nullptr ? "cc" : compiler) + " -ffp-contract=off";
+  const runtime::testing::EnvironmentGuard guard("RTCG_CC", strict.c_str());
+  const std::vector<Case> cases = testing::all_cases();
+  int ranks = 2;
+  for (const Case& each : cases) {
+    expect_same_bits(each, 2, host_set(), ranks, {}, {}, by_kernels);
+    ranks = ranks == 13 ? 2 : ranks + 1;
+  }
+  for (; ranks <= 13; ++ranks) {
+    expect_same_bits(cases.front(), 1, host_set(), ranks, {}, {}, by_kernels);
+  }
+  for (int order = 1; order <= 5; ++order) {
+    const Precision precision = order % 2 == 0 ? Precision::double_ : Precision::single;
+    expect_same_bits(testing::plain_maxwell(1, testing::box(3, 2, 0.2)), order, host_set(), 3,
+                     {.precision = precision}, {}, by_kernels);
+  }
+  const Case each = testing::full_maxwell();
+  const std::size_t elements = testing::box_elements(each.box);
+  std::vector<int> in_turns(elements);
+  std::vector<int> uneven(elements, 2);
+  for (std::size_t i = 0; i < elements; ++i) {
+    in_turns[i] = static_cast<int>(i % 4);
+  }
+  uneven[elements / 2] = 1;
+  for (const std::vector<int>& rank_of : {in_turns, uneven}) {
+    expect_same_bits(each, 2, host_set(), 4, {}, {.rank_of = rank_of}, by_kernels);
+  }
+}
+
+// Of the two rounds that a rank submits, the second one waits for a neighbour that has failed in
+// the first one.
+TEST(Distribute, EndsKernelsThatWaitForARankThatFails) {
+  const Mesh mesh = make_box_mesh(testing::box(3, 2));
+  std::string told;
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_ERROR(
+      "dg.solver.bad_time",
+      run_ranks(
+          distributed::testing::host_devices_apart(2),
+          [&](const Group& group) {
+            const auto on = distribute(mesh, 1, group);
+            const detail::KernelShape shape = detail::shape_of(
+                detail::evaluators_of(testing::plain_maxwell(1, testing::box(3, 2)).system,
+                                      on->mesh),
+                *on);
+            const auto state = [&] {
+              return std::make_shared<const runtime::Buffer<std::byte>>(group.device(), 8);
+            };
+            const runtime::Stream stream(group.device());
+            const auto peers =
+                detail::PeerLoads::make(shape, cgen::f64, *on, group.device(), {state(), state()});
+            ASSERT_NE(peers, nullptr);
+            const runtime::Graph rounds = runtime::capture(stream, [&] {
+              peers->begin_capture();
+              peers->announce(stream);
+              peers->announce(stream);
+              peers->end_capture();
+            });
+            peers->replay(stream, 2, [&] { rounds.launch(stream); });
+            stream.synchronize();
+            if (group.rank() == 1) {
+              peers->replay(stream, 2, [] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the other launches
+                throw InvalidInput("dg.solver.bad_time", "the second rank has had enough");
+              });
+            }
+            peers->replay(stream, 2, [&] { rounds.launch(stream); });
+            try {
+              stream.synchronize();
+            } catch (const Error& error) {
+              told = error.message();
+              throw;
+            }
+          },
+          {.waiting = distributed::Waiting::kernels}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_NE(told.find("rank 1"), std::string::npos) << told;
+}
+
+TEST(Distribute, AnnouncingKernelReadsLikeThis) {
+  EXPECT_EQ(
+      cgen::print_module(detail::announcing_kernel(cgen::f32, false), cgen::Dialect::cuda).text,
+      R"(extern "C" __global__ void announce(int neighbours, const volatile unsigned int *arrived,
+    const volatile unsigned int *given_up, unsigned int *progress,
+    volatile unsigned int *const *__restrict__ announced) {
+  const int thread = (int)threadIdx.x;
+  const unsigned int round = progress[0];
+  for (int neighbour = thread; neighbour < neighbours; neighbour += 32) {
+    unsigned int look = 0u;
+    while ((int)(arrived[neighbour] - round) < 0 &&
+        ((look & 1023u) != 1023u || given_up[0] == 0u)) {
+      look = look + 1u;
+    }
+    __threadfence_system();
+  }
+  __syncthreads();
+  if (thread == 0) {
+    __threadfence_system();
+    const int parts_done = (int)atomicAdd(&progress[1], 1u) + 1;
+    if (parts_done == 1) {
+      __threadfence_system();
+      progress[1] = 0u;
+      const unsigned int next_round = progress[0] + 1u;
+      progress[0] = next_round;
+      for (int neighbour = 0; neighbour < neighbours; ++neighbour) {
+        announced[neighbour][0] = next_round;
+      }
+    }
+  }
+}
+)");
 }
 
 TEST(Distribute, GivesTheBitsOfOneRankForEveryMethodOfPartition) {
@@ -268,7 +400,9 @@ TEST(Distribute, ReplaysStepsWithTheBitsOfSingleStages) {
   }
   const std::vector<detail::Stage> three = {{0, 0.1, 0}, {-0.4, 0.4, 0}, {-1.2, 0.8, 0}};
   for (const std::vector<Device>& devices : of_ranks) {
-    for (const bool is_split : {false, true}) {
+    for (const int kind : {0, 1, 2}) {
+      const bool is_split = kind == 1;
+      const bool waits_in_kernels = kind == 2;
       for (const int stage_count : {3, 2}) {
         const std::vector<detail::Stage> stages(three.begin(), three.begin() + stage_count);
         run_ranks(devices,
@@ -286,6 +420,9 @@ TEST(Distribute, ReplaysStepsWithTheBitsOfSingleStages) {
                           group.device(), cgen::f64, fused);
                     };
                     const auto at_once = runner();
+                    if (waits_in_kernels) {
+                      at_once->wait_by(distributed::Waiting::kernels, *on);
+                    }
                     const auto singly = runner();
                     at_once->write_test_state();
                     const std::vector<std::byte> start = at_once->read_state();
@@ -311,8 +448,8 @@ TEST(Distribute, ReplaysStepsWithTheBitsOfSingleStages) {
                         singly->stage(stage.a, stage.b, 1e-4, stage.time);
                       }
                     }
-                    EXPECT_EQ(at_once->replayed_steps(),
-                              10);  // not the first, nor that after a whole halo
+                    // not the first, nor that after a whole halo
+                    EXPECT_EQ(at_once->replayed_steps(), waits_in_kernels ? 11 : 10);
                     EXPECT_EQ(singly->replayed_steps(), 0);
                     EXPECT_EQ(at_once->read_state(), singly->read_state());
                     EXPECT_EQ(at_once->read_residual(), singly->read_residual());
@@ -373,6 +510,14 @@ TEST(Distribute, MeasuresWhoWaits) {
         EXPECT_NE(one, measured[0]);
       }
       EXPECT_EQ(loopy::Wisdom(path).entries().size(), 1U);
+      // kernels do where a stage is one kernel
+      entries[0].decision = "kernels";
+      std::remove(path.c_str());
+      loopy::Wisdom(path).add(entries[0]);
+      run_ranks(devices, work, {.waiting = distributed::Waiting::measured});
+      for (const distributed::Waiting one : chosen) {
+        EXPECT_EQ(one == distributed::Waiting::kernels, strategy == Strategy::fused);
+      }
     }
   }
   std::remove(path.c_str());

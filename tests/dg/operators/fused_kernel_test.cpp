@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -107,6 +108,93 @@ TEST(FusedKernel, RunsInSinglePrecisionToo) {
                     {4, Product::tensor_cores, 1, 24},
                     {4, Product::tensor_cores, 1, 8, 0, 2, Prefetch::async_copy}},
                    2e-5);
+}
+
+template <class Number>
+Bytes bytes_of(const std::vector<Number>& values) {
+  const auto bytes = std::as_bytes(std::span<const Number>(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+// As a rank whose neighbour has the last elements, in the second half of the memory. A kernel that
+// is told to give up does not wait, one whose neighbour has arrived does not either.
+TEST(FusedKernel, ReadsGhostsInOtherMemoryAndAnnouncesTheRound) {
+  const Case problem = small_maxwell();
+  for (const cgen::Type& real : {cgen::f64, cgen::f32}) {
+    const Fixture fixture(problem, 2, real);
+    const std::size_t all = fixture.on.element_count();
+    constexpr std::size_t ghosts = 5;
+    const std::size_t element_bytes = fixture.bytes_of(fixture.state).size() / all;
+    std::map<std::string, double> numbers = {{"a", 0}, {"b", 0.5}, {"time_step", 2}};
+    for (const auto& [name, value] : parameters_at(problem.data, 0)) {
+      numbers["parameter_" + name] = value;
+    }
+    const std::vector<FusedShape> wanted_shapes =
+        real == cgen::f32 ? std::vector<FusedShape>{{.elements = 8,
+                                                     .product = Product::reflections,
+                                                     .prefetch = Prefetch::async_copy}}
+                          : std::vector<FusedShape>{
+                                {.elements = 5, .product = Product::literals},
+                                {.elements = 7, .product = Product::reflections, .face_groups = 2},
+                                {.elements = 8, .row_groups = 2, .columns_per_thread = 2},
+                                {4, Product::tensor_cores, 1, 8, 0, 2, Prefetch::async_copy}};
+    for (const FusedShape& fused : wanted_shapes) {
+      const auto expected = run_on_cpu(fixture, fused, numbers);
+      const StageKernels kernels = fixture.kernels(fused, GhostPlace::peers);
+      const KernelPlan plan = kernels.plans().at(0);
+      rtcg::testing::CudaOnCpu program(
+          cgen::print_module(kernels.module, cgen::Dialect::cuda).text);
+      std::set<std::string> wanted;
+      for (const KernelArgument& argument : plan.arguments) {
+        wanted.insert(argument.name);
+      }
+      std::map<std::string, Bytes> memory = make_tables(wanted, fixture.shape, fixture.evaluators,
+                                                        fixture.on, problem.data, fixture.real);
+      Bytes state = fixture.bytes_of(fixture.state);
+      const std::size_t bytes = state.size();
+      const Bytes theirs(state.end() - ghosts * element_bytes, state.end());
+      std::fill(state.end() - ghosts * element_bytes, state.end(), std::byte{0x7f});
+      state.resize(bytes + 64 * element_bytes, std::byte{0x7f});
+      std::copy(theirs.begin(), theirs.end(),
+                state.end() - static_cast<std::ptrdiff_t>(theirs.size()));
+      memory["state"] = state;
+      memory["next"] = dg::testing::poison(bytes);
+      memory["residual"] = dg::testing::poison(bytes);
+      memory["operators"] =
+          as_reals(operators_table(fixture.derivatives, fixture.lift, fused, real), real);
+      std::vector<std::int64_t> places(ghosts);
+      for (std::size_t i = 0; i < ghosts; ++i) {
+        places[i] = static_cast<std::int64_t>(
+            (all + 64 - ghosts + i) *
+            static_cast<std::size_t>(fixture.shape.fields * fixture.shape.nodes));
+      }
+      memory["ghosts"] = bytes_of(places);
+      for (const bool is_given_up : {false, true}) {
+        std::uint32_t told = 0;
+        const std::uint32_t round = 7;
+        memory["announced"] = bytes_of(std::vector<std::uint32_t*>{&told});
+        memory["progress"] = bytes_of(std::vector<std::uint32_t>{round, 0});
+        memory["arrived"] = bytes_of(std::vector<std::uint32_t>{is_given_up ? round - 1 : round});
+        memory["given_up"] = bytes_of(std::vector<std::uint32_t>{is_given_up ? 3U : 0U});
+        dg::testing::launch_on_cpu(program, fixture, plan, memory, numbers, ghosts);
+        EXPECT_EQ(told, round + 1) << to_string(fused);
+        EXPECT_EQ(memory["progress"], bytes_of(std::vector<std::uint32_t>{round + 1, 0}));
+        for (const char* name : {"next", "residual"}) {
+          const auto own = [&](const Bytes& whole) {
+            return Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>((all - ghosts) *
+                                                                                    element_bytes));
+          };
+          const std::vector<double> found = from_reals(own(memory.at(name)), real);
+          const std::vector<double> right = from_reals(own(expected.at(name)), real);
+          const double tolerance = real == cgen::f64 ? 1e-12 : 2e-5;
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            ASSERT_NEAR(found[i], right[i], tolerance * (1 + std::abs(right[i])))
+                << to_string(fused) << ", " << name << "[" << i << "]";
+          }
+        }
+      }
+    }
+  }
 }
 
 runtime::DeviceInfo hopper() {
@@ -360,10 +448,11 @@ TEST(FusedKernel, IsValidInEveryLanguage) {
   }
 }
 
-runtime::CompiledProgram compiled_for_hopper(const Fixture& fixture, const FusedShape& fused) {
+runtime::CompiledProgram compiled_for_hopper(const Fixture& fixture, const FusedShape& fused,
+                                             GhostPlace ghosts = GhostPlace::state) {
   runtime::CompileRequest request;
   request.kind = runtime::OutputKind::cubin;
-  request.source = cgen::print_module(fixture.kernels(fused).module, cgen::Dialect::cuda);
+  request.source = cgen::print_module(fixture.kernels(fused, ghosts).module, cgen::Dialect::cuda);
   request.target = "sm_90";
   runtime::CompiledProgram compiled = runtime::compile_cached(runtime::Nvrtc::instance(), request);
   EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << compiled.log;
@@ -386,8 +475,10 @@ TEST(FusedKernel, IsTakenByNvrtc) {
     // Without a number of blocks to keep, the compiler puts an index or two of long texts aside to
     // fit one block more, here with all that a domain may have. Sums stay in registers, here and
     // where a product has tables.
-    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0),
-              fused.product == Product::reflections ? 64U : 0U);
+    const std::uint64_t most_spilled = fused.product == Product::reflections ? 64 : 0;
+    EXPECT_LE(compiled.resources[0].spill_store_bytes.value_or(0), most_spilled);
+    const runtime::CompiledProgram waiting = compiled_for_hopper(fixture, fused, GhostPlace::peers);
+    EXPECT_LE(waiting.resources[0].spill_store_bytes.value_or(0), most_spilled);
   }
 }
 

@@ -29,8 +29,10 @@ struct StageFixture {
         state(random_state(each.system.fields.size(), on)) {}
 
   /// The fused kernel of a shape, or the split kernels.
-  [[nodiscard]] detail::StageKernels kernels(const std::optional<detail::FusedShape>& fused) const {
-    const detail::KernelWriter writer(evaluators, shape, real, problem.system.definitions);
+  [[nodiscard]] detail::StageKernels kernels(
+      const std::optional<detail::FusedShape>& fused,
+      detail::GhostPlace ghosts = detail::GhostPlace::state) const {
+    const detail::KernelWriter writer(evaluators, shape, real, problem.system.definitions, ghosts);
     return fused ? detail::fused_kernel(writer, derivatives, lift, *fused)
                  : detail::split_kernels(writer);
   }
@@ -55,11 +57,15 @@ inline Bytes poison(std::size_t bytes) {
 }
 
 /// Runs a kernel of a stage; `memory` is changed.
+///
+/// @param ghosts  how many of the last elements other ranks have
 inline void launch_on_cpu(rtcg::testing::CudaOnCpu& program, const StageFixture& fixture,
                           const detail::KernelPlan& plan, std::map<std::string, Bytes>& memory,
-                          const std::map<std::string, double>& numbers) {
-  auto elements = static_cast<std::int32_t>(fixture.on.element_count());
+                          const std::map<std::string, double>& numbers, std::size_t ghosts = 0) {
+  auto elements = static_cast<std::int32_t>(fixture.on.element_count() - ghosts);
   std::int32_t first_element = 0;
+  std::int32_t first_at_rim = elements / 2;
+  std::int32_t neighbours = 1;
   const bool is_single = fixture.real == cgen::f32;
   std::vector<double> values(plan.arguments.size());
   std::vector<float> singles(plan.arguments.size());
@@ -74,7 +80,10 @@ inline void launch_on_cpu(rtcg::testing::CudaOnCpu& program, const StageFixture&
       buffers.push_back({table.data(), table.size()});
       arguments.push_back(&pointers[i]);
     } else if (kind == detail::ArgumentKind::element_count) {
-      arguments.push_back(name == "first_element" ? &first_element : &elements);
+      arguments.push_back(name == "first_element"  ? &first_element
+                          : name == "first_at_rim" ? &first_at_rim
+                          : name == "neighbours"   ? &neighbours
+                                                   : &elements);
     } else {
       values[i] = numbers.at(name);
       singles[i] = static_cast<float>(values[i]);
