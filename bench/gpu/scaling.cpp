@@ -174,7 +174,9 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
         note("solver");
         const double ms = time_steps(threads, solver);
         note("steps");
-        if (threads.is_first()) {
+        const bool is_so = way != Way::loads || threads.size() == 1 ||
+                           solver.waiting() == distributed::Waiting::kernels;
+        if (threads.is_first() && is_so) {
           result[{precision, way}] = {
               ms, 6.0 * static_cast<double>(mesh.element_count() * on->node_count())};
         }

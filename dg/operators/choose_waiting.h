@@ -12,8 +12,11 @@
 
 namespace rtcg::dg::detail {
 
-/// Whether Waiting::kernels is one of the ways, on all ranks, which all call it.
-[[nodiscard]] bool can_wait_in_kernels(const StageRunner& runner, const distributed::Group& group);
+/// Whether Waiting::kernels is one of the ways, on all ranks, which all call it: a stage is one
+/// kernel, and gives the bits of the other ways. That is tried, since compilers join products and
+/// sums in one of several ways, and the kernels are not the same. State and residual are changed.
+[[nodiscard]] bool can_wait_in_kernels(StageRunner& runner, const Discretization& on,
+                                       const distributed::Group& group);
 
 /// Decides who waits for the messages of a step: hosts, devices or kernels. It is the fastest way,
 /// for which some steps are timed, or which is remembered for this mesh and number of ranks. The

@@ -250,13 +250,16 @@ Expr KernelWriter::state(ParameterList& parameters) const {
 std::function<Expr(int field)> KernelWriter::exterior_index(BlockBuilder& body,
                                                             ParameterList& parameters,
                                                             const SurfacePlace& at) const {
-  // Loads are the same for both places of ghosts. So is then what compilers make of the flux, whose
-  // sums of products they round in one of several ways.
+  // All but the index is the same for both places of ghosts, and there is no branch. So compilers
+  // make the same of the flux, whose products and sums they join in one of several ways.
   Expr first = offset(at.other, 0);
   if (ghosts_ == GhostPlace::peers) {
-    const Expr elements = parameters.number("elements", cgen::i32);
-    first = cgen::select(at.other < elements, first,
-                         parameters.table("ghosts", cgen::i64)[at.other - elements]);
+    const Expr ghost =
+        body.add_constant(cgen::i32, "ghost", at.other - parameters.number("elements", cgen::i32));
+    const Expr elsewhere = body.add_constant(
+        cgen::i64, "elsewhere",
+        parameters.table("ghosts", cgen::i64)[cgen::select(ghost < 0, Expr(0), ghost)]);
+    first = cgen::select(ghost < 0, first, elsewhere);
   }
   const Expr start = body.add_constant(
       cgen::i64, "start",

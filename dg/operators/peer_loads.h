@@ -19,17 +19,16 @@
 // Stages whose kernels read neighbours' values where their ranks have them.
 //
 // The launches of a rank that do so are its rounds, which all ranks count alike. In round n a
-// kernel reads the state that neighbours wrote in round n - 1, and writes its own one into its
-// other memory, which neighbours read in round n - 1. Both is allowed when all neighbours have
-// announced that they have done round n - 1, as far as elements at the rim go. So one word from
-// each to each is enough.
+// kernel reads the state that neighbours wrote in round n - 1. It writes its own state into the
+// other of two memories, which neighbours read in round n - 1. So it may do both as soon as all
+// neighbours have announced that they have done round n - 1 for their elements at the rim: one
+// word from each rank to each neighbour is enough.
 //
-// No rank waits forever. A kernel of round n waits for kernels of round n - 1 alone, which are on
-// other devices, and waits for nothing that comes after it on its own one. Its stream has the
-// kernel of its own round n - 1 before it, so that this one has ended. Of all rounds that are under
-// way, the kernels of the first have nothing to wait for. Those that wait have been submitted with
-// all they wait for (Rounds::replay). If a rank fails, its neighbours' kernels end by
-// Rounds::given_up.
+// No rank waits forever. A kernel of round n waits only for kernels of round n - 1 on other
+// devices. On its own device it waits for nothing: its stream has ended its own round n - 1 before.
+// So the kernels of the first of all rounds that are under way have nothing to wait for, and end;
+// then those of the next one. A kernel is submitted together with those that it waits for
+// (Rounds::replay). If a rank fails, the kernels of its neighbours end by Rounds::given_up.
 
 namespace rtcg::dg::detail {
 

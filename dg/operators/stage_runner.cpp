@@ -514,11 +514,14 @@ void StageRunner::state_written() {
     impl_->halo->start(impl_->stream, impl_->at("state").ref());
   }
 }
-void StageRunner::write_test_state() {
-  constexpr std::size_t most = 65537;  // odd: another number at each node of an element
-  std::vector<double> numbers(std::min(most, impl_->state_numbers));
+void StageRunner::write_test_state(double factor) {
+  constexpr std::size_t elements = 251;
+  const auto nodes = static_cast<std::size_t>(impl_->shape.nodes);
+  const auto fields = static_cast<std::size_t>(impl_->shape.fields);
+  std::vector<double> numbers(std::min(elements * fields * nodes, impl_->state_numbers));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = 1 + 0.1 * std::sin(static_cast<double>(i * i % 1009));
+    numbers[i] = (i / nodes % fields < 2 ? 1 : factor) *
+                 (1 + 0.1 * std::sin(static_cast<double>(i * i % 1009)));
   }
   const std::vector<std::byte> bytes = as_reals(numbers, impl_->real);
   // without the ghosts: other ranks may have no use for such numbers

@@ -83,8 +83,9 @@ class StageRunner {
   void write_state(const std::vector<std::byte>& bytes);
   /// Work of the stream so far has written state_memory().
   void state_written();
-  /// Numbers between 0.9 and 1.1 that differ from node to node.
-  void write_test_state();
+  /// Numbers between 0.9 and 1.1 that differ from node to node; `factor` times that from the third
+  /// field on.
+  void write_test_state(double factor = 1);
   void clear_state();
   void clear_residual(runtime::StreamRef stream);
   [[nodiscard]] std::vector<std::byte> read_state() const;
