@@ -35,6 +35,14 @@ struct MeasuredShape {
   const char* gain;  ///< in GDOF/s over libParanumal for Maxwell's equations of that order N
 };
 
+// Milliseconds of a step of Maxwell's equations, N = 4, 4374 elements, f32 / f64, by elements of a
+// block (NVIDIA H200, 132 multiprocessors, 2026-11-29, `rtcg_bench_gpu scaling_strong`):
+//
+//   32: 0.087 / 0.137   24: 0.082 / 0.123   16: 0.081 / 0.121   12: 0.075 / 0.114   8: 0.079 /
+//   0.123
+constexpr std::size_t blocks_of_small_mesh = 2;  ///< of a multiprocessor
+constexpr int least_columns = 48;                ///< of a block
+
 constexpr int any_nodes = std::numeric_limits<int>::max();
 
 // The first row that fits counts. Figures: docs/performance.md, `rtcg_bench_gpu dg_maxwell_search`.
@@ -164,6 +172,20 @@ FusedShape default_fused_shape(const KernelShape& shape, const Type& real,
     }
   }
   return modelled_shape(shape, real, device, with_split_singles);
+}
+
+FusedShape spread_over(const KernelShape& shape, const runtime::DeviceInfo& device,
+                       FusedShape fused, std::size_t elements) {
+  const bool has_columns =
+      fused.product == Product::literals || fused.product == Product::reflections;
+  const std::size_t wanted =
+      static_cast<std::size_t>(device.multiprocessors) * blocks_of_small_mesh;
+  while (has_columns && fused.elements % 2 == 0 &&
+         fused.elements * shape.fields >= 2 * least_columns &&
+         elements / static_cast<std::size_t>(fused.elements) < wanted) {
+    fused.elements /= 2;
+  }
+  return fused;
 }
 
 }  // namespace rtcg::dg::detail

@@ -1,6 +1,8 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <cstddef>
+
 #include "rtcg/dg/operators/fused_shape.h"
 #include "rtcg/runtime/device/device_info.h"
 
@@ -17,5 +19,10 @@ namespace rtcg::dg::detail {
 [[nodiscard]] FusedShape default_fused_shape(const KernelShape& shape, const cgen::Type& real,
                                              const runtime::DeviceInfo& device,
                                              bool with_split_singles = false);
+
+/// The same with so few elements of a block that a mesh of this size has two blocks for
+/// each multiprocessor, where threads have a column each. The bits stay.
+[[nodiscard]] FusedShape spread_over(const KernelShape& shape, const runtime::DeviceInfo& device,
+                                     FusedShape fused, std::size_t elements);
 
 }  // namespace rtcg::dg::detail

@@ -100,7 +100,10 @@ struct Solver::Impl {
                   ? known
                   : detail::fitted(
                         shape, real,
-                        detail::default_fused_shape(shape, real, info, options.split_singles),
+                        detail::spread_over(
+                            shape, info,
+                            detail::default_fused_shape(shape, real, info, options.split_singles),
+                            on->element_count()),
                         std::max(info.shared_bytes_per_block, info.shared_bytes_per_block_opt_in));
       is_known = known.has_value() || is_apart;
       if (fused && is_apart) {

@@ -261,6 +261,53 @@ TEST(DefaultFusedShape, TakesTensorCoresWhereTheyMultiplyDoubles) {
   EXPECT_EQ(product(cgen::f64, runtime::Device::host().info(), true), Product::on_host);
 }
 
+TEST(SpreadOver, GivesEachMultiprocessorTwoBlocks) {
+  const Fixture fixture(dg::testing::full_maxwell(), 4, cgen::f32);
+  runtime::DeviceInfo device = hopper();
+  device.multiprocessors = 132;
+  const FusedShape usual = default_fused_shape(fixture.shape, cgen::f32, device);
+  ASSERT_EQ(usual.elements, 32);
+  const auto elements = [&](std::size_t count, const FusedShape& from) {
+    return spread_over(fixture.shape, device, from, count).elements;
+  };
+  EXPECT_EQ(elements(280'000, usual), 32);
+  EXPECT_EQ(elements(2 * 132 * 32, usual), 32);
+  EXPECT_EQ(elements(2 * 132 * 32 - 1, usual), 16);
+  EXPECT_EQ(elements(2187, usual), 8);
+  EXPECT_EQ(elements(1, usual), 8);  // 48 columns
+  EXPECT_EQ(elements(0, usual), 8);
+  FusedShape tiles = usual;
+  tiles.product = Product::tiles;
+  EXPECT_EQ(elements(1, tiles), 32);
+}
+
+// Ranks, and meshes of other sizes, have other blocks.
+TEST(SpreadOver, KeepsTheBits) {
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
+    if (device.info().id.kind != runtime::BackendKind::cuda) {
+      continue;
+    }
+    for (const Case& problem : {dg::testing::full_maxwell(), dg::testing::all_cases().back()}) {
+      for (const cgen::Type& real : {cgen::f32, cgen::f64}) {
+        const Fixture fixture(problem, 4, real);
+        FusedShape fused = default_fused_shape(fixture.shape, real, device.info());
+        Bytes first;
+        for (const int elements : {32, 16, 8}) {
+          if (fused.product == Product::literals || fused.product == Product::reflections) {
+            fused.elements = elements;
+          }
+          StageRunner runner(problem.system, fixture.on, problem.data, device, real, fused);
+          runner.write_state(to_device_order(fixture.state, real));
+          runner.stage(0, 0.5, 1e-3, 0);
+          const Bytes found = runner.read_state();
+          first = first.empty() ? found : first;
+          EXPECT_TRUE(found == first) << problem.name << ", " << to_string(fused);
+        }
+      }
+    }
+  }
+}
+
 TEST(HasTensorCores, ComparesComputeCapabilitiesAsNumbers) {
   EXPECT_FALSE(has_tensor_cores(other_gpu(8)));
   EXPECT_TRUE(has_tensor_cores(hopper()));
