@@ -9,6 +9,7 @@
 #include "rtcg/arrays/lazy/element_loops.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/kernel_table.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/lazy/packs.h"
 #include "rtcg/cgen/print/print_module.h"
@@ -51,7 +52,7 @@ struct ElementwiseKernel::Program {
   Snippet operation;
   Snippet before_loop;
   std::string name;
-  mutable detail::KernelTable kernels;
+  mutable detail::KernelTable<std::string> kernels;
 
   [[nodiscard]] cgen::Module make_module(const detail::SnippetForm& form) const {
     detail::SnippetCode code(snippets, form);
@@ -177,13 +178,11 @@ void ElementwiseKernel::run(const std::vector<Expression>& values,
   for (const std::int64_t value : plan.more) {
     detail::pack_index(pack, value, form.is_wide);
   }
-  const runtime::Kernel& kernel = program_->kernels.get(
-      binding.stream.device(), key_of(form),
-      [&] {
-        snippets.check_structs(binding.stream);
-        return program_->make_module(form);
-      },
-      program_->name, snippets.where);
+  const runtime::Kernel& kernel = program_->kernels.get(binding.stream.device(), key_of(form), [&] {
+    snippets.check_structs(binding.stream);
+    return detail::compile_snippets(binding.stream.device(), program_->make_module(form),
+                                    program_->name, snippets.where);
+  });
   kernel.launch(binding.stream, plan.launch, pack);
 }
 

@@ -8,6 +8,7 @@
 #include "rtcg/arrays/kernels/snippet_reducer.h"
 #include "rtcg/arrays/kernels/typed_reduction.h"
 #include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/arrays/lazy/kernel_table.h"
 #include "rtcg/arrays/lazy/run.h"
 #include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
@@ -52,7 +53,7 @@ struct ReductionProgram {
   std::vector<ResultProgram> results;
   bool is_pairwise;
   std::string name;
-  mutable KernelTable kernels;
+  mutable KernelTable<std::string> kernels;
 };
 
 }  // namespace detail
@@ -323,13 +324,14 @@ class Run {
     }
     const std::vector<AnyArray> scratch = add_scratch(pack, pass, form.shape);
     program_.kernels
-        .get(
-            stream_.device(), key_of(form),
-            [&] {
-              program_.snippets.check_structs(stream_);
-              return make_reduction_module(program_.snippets, program_.results, form);
-            },
-            program_.name, program_.snippets.where)
+        .get(stream_.device(), key_of(form),
+             [&] {
+               program_.snippets.check_structs(stream_);
+               return detail::compile_snippets(
+                   stream_.device(),
+                   make_reduction_module(program_.snippets, program_.results, form), program_.name,
+                   program_.snippets.where);
+             })
         .launch(stream_, pass.plan.launch, pack);
   }
 

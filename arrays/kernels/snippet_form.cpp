@@ -263,36 +263,24 @@ void pack_binding(runtime::ArgumentPack& pack, const SnippetBinding& binding,
   }
 }
 
-const runtime::Kernel& KernelTable::get(runtime::Device device, const std::string& key,
-                                        const std::function<cgen::Module()>& make_module,
-                                        const std::string& name, SourceOrigin where) {
-  Entry* entry = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    entry = &tables_[&device.backend()][key];  // nodes of these tables stay in place
+runtime::Kernel compile_snippets(runtime::Device device, const cgen::Module& module,
+                                 const std::string& name, SourceOrigin where) {
+  cgen::check_types(module);
+  const cgen::Dialect dialect = loopy::dialect_of(device);
+  SourceText source = cgen::print_module(module, dialect);
+  cgen::verify_module(
+      module, dialect, [&] { return source.text; }, verify_options());
+  runtime::CompileOptions options;
+  if (dialect == cgen::Dialect::cuda) {
+    options.flags.emplace_back("--device-as-default-execution-space");
+  } else if (dialect == cgen::Dialect::c) {
+    // functions that cannot be replaced are inlined; a pragma in the text would also hide what a
+    // preamble declares of libc
+    options.flags.emplace_back("-fvisibility=hidden");
   }
-  const std::lock_guard lock(entry->mutex);
-  if (!entry->kernel) {
-    const cgen::Module module = make_module();
-    cgen::check_types(module);
-    const cgen::Dialect dialect = loopy::dialect_of(device);
-    SourceText source = cgen::print_module(module, dialect);
-    cgen::verify_module(
-        module, dialect, [&] { return source.text; }, verify_options());
-    runtime::CompileOptions options;
-    if (dialect == cgen::Dialect::cuda) {
-      options.flags.emplace_back("--device-as-default-execution-space");
-    } else if (dialect == cgen::Dialect::c) {
-      // functions that cannot be replaced are inlined; a pragma in the text would also hide what a
-      // preamble declares of libc
-      options.flags.emplace_back("-fvisibility=hidden");
-    }
-    // if a compiler refuses any part of the text, the mistake is in the snippet
-    std::fill(source.origins.begin(), source.origins.end(), where);
-    entry->kernel =
-        runtime::Program::compile(device, std::move(source), options, name).kernel(kernel_name);
-  }
-  return *entry->kernel;
+  // if a compiler refuses any part of the text, the mistake is in the snippet
+  std::fill(source.origins.begin(), source.origins.end(), where);
+  return runtime::Program::compile(device, std::move(source), options, name).kernel(kernel_name);
 }
 
 }  // namespace rtcg::arrays::detail

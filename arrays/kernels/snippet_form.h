@@ -1,13 +1,10 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "rtcg/arrays/kernels/snippet.h"
@@ -126,21 +123,8 @@ struct BindOptions {
 void pack_binding(runtime::ArgumentPack& pack, const SnippetBinding& binding,
                   const SnippetForm& form, const std::vector<Layout>& layouts, bool uses_count);
 
-/// Kernels of one program, by form and device. Any thread may use it.
-class KernelTable {
- public:
-  /// @param where  the line of the user's program that messages of the compiler name
-  [[nodiscard]] const runtime::Kernel& get(runtime::Device device, const std::string& key,
-                                           const std::function<cgen::Module()>& make_module,
-                                           const std::string& name, SourceOrigin where);
-
- private:
-  struct Entry {
-    std::mutex mutex;
-    std::optional<runtime::Kernel> kernel;
-  };
-  std::mutex mutex_;
-  std::map<const runtime::Backend*, std::unordered_map<std::string, Entry>> tables_;
-};
+/// @param where  the line of the user's program that messages of the compiler name
+[[nodiscard]] runtime::Kernel compile_snippets(runtime::Device device, const cgen::Module& module,
+                                               const std::string& name, SourceOrigin where);
 
 }  // namespace rtcg::arrays::detail

@@ -1,9 +1,8 @@
-#include <map>
-#include <mutex>
-#include <unordered_map>
+#include <string>
 
 #include "rtcg/arrays/lazy/kernel_form.h"
 #include "rtcg/arrays/lazy/kernel_signature.h"
+#include "rtcg/arrays/lazy/kernel_table.h"
 #include "rtcg/arrays/lazy/prepared_launch.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/check/verify_module.h"
@@ -23,41 +22,10 @@ runtime::Kernel compile(runtime::Device device, const cgen::Module& module, cgen
   return runtime::Program::compile(device, source, {}, "expression").kernel(kernel_name);
 }
 
-/// The kernels made so far, one table for each device. An entry has a lock of
-/// its own, so that a kernel that is being compiled holds up only those who
-/// need it.
-class KernelCache {
- public:
-  const runtime::Kernel& get(runtime::Device device, const KernelForm& form,
-                             cgen::Module (*make_module)(const KernelForm&)) {
-    Entry& entry = find(device, form);
-    const std::lock_guard lock(entry.mutex);
-    if (!entry.kernel) {
-      entry.kernel = compile(device, make_module(form), form.dialect);
-    }
-    return *entry.kernel;
+struct FormHash {
+  std::size_t operator()(const KernelForm& form) const noexcept {
+    return static_cast<std::size_t>(hash_of(form));
   }
-
- private:
-  struct Entry {
-    std::mutex mutex;
-    std::optional<runtime::Kernel> kernel;
-  };
-  Entry& find(runtime::Device device, const KernelForm& form) {
-    const std::lock_guard lock(mutex_);
-    Table& table = tables_[&device.backend()];
-    const auto found = table.find(form);  // before emplace, which would copy the form
-    return found != table.end() ? found->second : table[form];  // nodes stay in place
-  }
-
-  struct Hash {
-    std::size_t operator()(const KernelForm& form) const noexcept {
-      return static_cast<std::size_t>(hash_of(form));
-    }
-  };
-  using Table = std::unordered_map<KernelForm, Entry, Hash>;
-  std::mutex mutex_;
-  std::unordered_map<const runtime::Backend*, Table> tables_;
 };
 
 template <class T>
@@ -112,25 +80,16 @@ void pack_number(runtime::ArgumentPack& pack, const TapeNumber& number) {
 const runtime::Kernel& kernel_for(runtime::Device device, const KernelForm& form,
                                   cgen::Module (*make_module)(const KernelForm&)) {
   // never destroyed: kernels may be needed until the drivers are gone
-  static KernelCache& cache = *new KernelCache;
-  return cache.get(device, form, make_module);
+  static auto& kernels = *new KernelTable<KernelForm, FormHash>;
+  return kernels.get(device, form,
+                     [&] { return compile(device, make_module(form), form.dialect); });
 }
 
 const runtime::Kernel& kernel_of_text(runtime::Device device, const char* name,
                                       const std::function<cgen::Module()>& make_module) {
-  struct Named {
-    std::mutex mutex;
-    std::map<std::pair<const runtime::Backend*, std::string>, runtime::Kernel> kernels;
-  };
-  static Named& named = *new Named;  // never destroyed, as above
-  const std::pair<const runtime::Backend*, std::string> key(&device.backend(), name);
-  const std::lock_guard lock(named.mutex);
-  auto found = named.kernels.find(key);
-  if (found == named.kernels.end()) {
-    found =
-        named.kernels.emplace(key, compile(device, make_module(), loopy::dialect_of(device))).first;
-  }
-  return found->second;
+  static auto& kernels = *new KernelTable<std::string>;  // never destroyed, as above
+  return kernels.get(device, name,
+                     [&] { return compile(device, make_module(), loopy::dialect_of(device)); });
 }
 
 void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
