@@ -9,6 +9,7 @@
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/guarded_reads.h"
+#include "rtcg/loopy/transform/iname_use.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -352,6 +353,8 @@ Instruction Realizer::without_idle_lanes(const Reduction& reduction,
   std::for_each(branches_.begin(), branches_.end(), add_names);
   std::for_each(around.predicates.begin(), around.predicates.end(), add_names);
   NameSet inames = used;
+  // loops of the same domain may bound the sum, and its value does not mention them
+  inames.merge(names_in_bounds(kernel_, reduction_inames(Expr(reduction))));
   std::erase_if(inames, [&](const std::string& each) { return !is_iname(kernel_, each); });
   inames = with_parent_inames(kernel_, inames);
   for (const std::string& bound : constraints_of(kernel_, inames).names()) {

@@ -99,5 +99,33 @@ TEST(IdleLanes, AreNoneWhereTheSumUsesWhatEachLaneHas) {
   expect_same_everywhere(sliced, kernel, {{"n", 3}});
 }
 
+TEST(IdleLanes, AreNoneWhereTheSameDomainBoundsTheSum) {
+  // no value mentions the lane
+  const Kernel kernel = kernel_of(
+      "{[i, j, k]: 0 <= i < n and i - 3 <= j <= i + 3 and 0 <= j < n and j <= k <= j + 2 and k < "
+      "n}",
+      R"(
+      window[i] = sum(j, a[j])
+      count[i] = sum(j, 1)
+      largest[i] = reduce(max, j, a[j])
+      nested[i] = sum(j, sum(k, a[k]))
+  )");
+  for (const std::string lanes :
+       {"split_iname(i, 8, outer_tag=g.0, inner_tag=ilp)",
+        "split_iname(i, 4, outer_tag=g.0, inner_tag=vec)",
+        "split_iname(i, 8, outer_tag=g.0)\nsplit_iname(i_inner, 2, outer_tag=l.0, inner_tag=ilp)",
+        "split_iname(i, 8, outer_tag=g.0)\nsplit_iname(i_inner, 4, outer_tag=ilp, "
+        "inner_tag=l.0)"}) {
+    SCOPED_TRACE(lanes);
+    expect_same_everywhere(apply_recipe(kernel, lanes), kernel, {{"n", 21}});
+  }
+  const Kernel sums = kernel_of("{[i, j]: 0 <= i < n and 0 <= j <= i}", "b[i] = sum(j, a[j])");
+  expect_same_everywhere(
+      apply_recipe(sums,
+                   "split_iname(i, 4, outer_tag=g.0, inner_tag=ilp)\nsplit_iname(j, 8, "
+                   "outer_tag=g.1)"),
+      sums, {{"n", 30}});
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
