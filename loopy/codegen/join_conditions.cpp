@@ -170,9 +170,24 @@ Effects effects_of(const CodeItem& item) {
       });
 }
 
+/// Whether effects_of(block) are unknown or write one of the names: asked for each pair of
+/// neighbours, so that no sets of all names are made.
 bool may_write(const CodeBlock& block, const Names& names) {
-  const Effects effects = effects_of(block);
-  return !effects.is_known || has_common(effects.writes, names);
+  return std::any_of(block.items.begin(), block.items.end(), [&](const CodeItem& item) {
+    return match(
+        item,
+        [&](const CodeStatement& e) {
+          const auto written = written_names(e.statement);
+          return !written || has_common(*written, names);
+        },
+        [&](const CodeScalarAssignment& e) {
+          return has_common(cgen::free_names(object_of(e.target)), names);
+        },
+        [&](const CodeLoop& e) { return may_write(e.body, names); },
+        [&](const CodeIf& e) {
+          return may_write(e.then_body, names) || (e.else_body && may_write(*e.else_body, names));
+        });
+  });
 }
 
 template <class Kind>

@@ -108,13 +108,31 @@ std::vector<ArrayAccess> all_accesses(const Kernel& kernel, const Instruction& i
   return accesses;
 }
 
+bool is_same_access(const ArrayAccess& one, const ArrayAccess& other) {
+  return one.array == other.array && one.is_write == other.is_write &&
+         one.is_linear == other.is_linear && one.indices == other.indices &&
+         one.inames == other.inames && one.conditions == other.conditions;
+}
+
+/// Without what a statement repeats: pairs are asked about.
+std::vector<ArrayAccess> distinct_accesses(const Kernel& kernel, const Instruction& instruction) {
+  std::vector<ArrayAccess> distinct;
+  for (ArrayAccess& access : all_accesses(kernel, instruction)) {
+    if (std::none_of(distinct.begin(), distinct.end(),
+                     [&](const ArrayAccess& each) { return is_same_access(each, access); })) {
+      distinct.push_back(std::move(access));
+    }
+  }
+  return distinct;
+}
+
 class DependenceSearch {
  public:
   DependenceSearch(const Kernel& kernel, const IterationOrder& before, const IterationOrder& after,
                    const DependenceOptions& options)
       : kernel_(kernel), before_(before), after_(after), options_(options) {
     for (const Instruction& instruction : kernel.instructions) {
-      accesses_.push_back(all_accesses(kernel, instruction));
+      accesses_.push_back(distinct_accesses(kernel, instruction));
     }
   }
 
