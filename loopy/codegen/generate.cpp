@@ -224,7 +224,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     const bool has_barriers =
         std::any_of(tree_of_launch.begin(), tree_of_launch.end(), contains_barrier);
     functions.push_back(kernel_function(launch, program.launches.back(), program.parameters,
-                                        std::move(body.statements), has_barriers));
+                                        std::move(body), has_barriers));
   }
   if (is_joined) {
     JoinedLaunch joined =

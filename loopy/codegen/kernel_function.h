@@ -6,6 +6,7 @@
 
 #include "rtcg/loopy/codegen/array_storage.h"
 #include "rtcg/loopy/codegen/launch_facts.h"
+#include "rtcg/loopy/codegen/write_body.h"
 
 // The parameters, the launch and the function of a kernel of the program.
 
@@ -27,6 +28,6 @@ namespace rtcg::loopy {
 /// @param has_barriers  threads of a block wait for each other
 [[nodiscard]] cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,
                                               const std::vector<KernelParameter>& parameters,
-                                              std::vector<cgen::Statement> body, bool has_barriers);
+                                              KernelBody body, bool has_barriers);
 
 }  // namespace rtcg::loopy

@@ -373,6 +373,18 @@ cgen::ShareValuesOptions sharing_in(KernelVariables& variables) {
   return options;
 }
 
+std::int64_t bytes_of(const PrivateVariables& variables) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, variable] : variables) {
+    std::int64_t length = 1;
+    for (const int extent : variable.extents) {
+      length *= extent;
+    }
+    bytes += length * size_bytes(variable.type);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, FunctionTable& functions,
@@ -384,10 +396,11 @@ KernelBody write_body(const LaunchFacts& launch, const GuardedTree& tree, Functi
   if (is_first) {
     declare_axes(variables, walks, axes, of_axes);
   }
-  KernelBody body{{}, block_memory(variables), {}};
+  KernelBody body{{}, block_memory(variables), {}, 0};
   body.memory.bytes += of_axes.bytes;
   body.memory.arrays.insert(body.memory.arrays.end(), of_axes.arrays.begin(), of_axes.arrays.end());
   CodeBlock code = TreeLowering(variables, functions).lower(tree);
+  body.private_bytes = bytes_of(variables.private_variables());
   // last: only the whole code says how far in a private variable can be declared
   const std::vector<cgen::Statement> rest = place_declarations(
       std::move(code), variables.private_variables(), launch.rules.gathers_conditions);

@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct KernelBody {
   BlockMemory memory{};
   /// Functions that the body calls.
   std::set<HelperFunction> helpers{};
+  /// Of the variables of a thread.
+  std::int64_t private_bytes = 0;
 };
 
 /// @param tree  of the launch, with its guards

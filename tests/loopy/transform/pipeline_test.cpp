@@ -6,6 +6,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/transform/why_not.h"
 #include "tests/support/expect_error.h"
 
@@ -145,6 +146,27 @@ TEST(Pipeline, CopiesAsynchronouslyInCuda) {
   // before the loop, and after the copies within it
   EXPECT_EQ(count_of("  commit_copies();\n", text), 2) << text;
   EXPECT_LT(text.find("    wait_for_copies_1();\n    __syncthreads();\n"), text.size()) << text;
+}
+
+TEST(Pipeline, LeavesRoomForTwoLargeBlocks) {
+  const auto product = [](const char* items) {
+    return generate_text(
+        apply(make_kernel("{[i, j, k]: 0 <= i, j, k < 1024}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                          {.default_type = cgen::f32}),
+              parse_slicing(std::string("j: g.0 ilp*2 l.0*16 vec*4; i: g.1 l.1*") + items +
+                            "; k: for for*16; fetch a transposed pad 4; fetch b; stages 2")),
+        Target::cuda);
+  };
+  // 64 sums a thread; three blocks have room where there are 16
+  for (const auto& [items, bounds] : {std::pair("16 ilp*8", "(256, 2)"),
+                                      {"8 ilp*8", "(128)"},
+                                      {"32 ilp*8", "(512)"},
+                                      {"16 ilp*2", "(256)"}}) {
+    const std::string text = product(items);
+    EXPECT_NE(text.find(std::string("__launch_bounds__") + bounds), std::string::npos)
+        << items << "\n"
+        << text.substr(0, 4000);
+  }
 }
 
 TEST(Pipeline, TakesOneBarrierAnIteration) {
