@@ -201,6 +201,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
   const std::vector<std::string> counters =
       add_last_block_counters(kernel, launches, axes, program.parameters);
   std::set<HelperFunction> helpers;
+  std::vector<std::set<HelperFunction>> helpers_of_launches;
   FunctionTable called(kernel, rules.dialect);
   std::vector<cgen::Statement> functions;
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -215,6 +216,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
       append_last_block(launch, groups, counters[i], write_body(last, tree_of_last, called, false),
                         body);
     }
+    helpers_of_launches.push_back(body.helpers);
     helpers.merge(body.helpers);
     // after the body, which says how much shared memory a block needs
     const std::string name =
@@ -231,6 +233,11 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
         join_launches(kernel, rules, options, program.launches, functions, helpers);
     program.launches = {std::move(joined.plan)};
     functions.push_back(std::move(joined.function));
+  }
+  const bool may_share = is_joined || !kernel.preambles.empty() || !kernel.functions.empty();
+  for (std::size_t i = 0; !may_share && functions.size() > 1 && i < functions.size(); ++i) {
+    program.modules_of_launches.push_back(module_of(kernel, target, "", helpers_of_launches[i],
+                                                    called.definitions(), {functions[i]}));
   }
   // last: only now all helpers and functions that kernels call are known
   program.module = module_of(kernel, target, head_comment(kernel, program, options), helpers,

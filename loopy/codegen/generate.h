@@ -79,6 +79,10 @@ struct LaunchPlan {
 /// C for a kernel, and how to run it.
 struct GeneratedProgram {
   cgen::Module module;
+  /// The kernel of each launch and what it calls as a program of its own, without comments ahead:
+  /// equal launches of two programs have equal ones. Empty where there is one launch, and where
+  /// kernels may share variables of the user's C text.
+  std::vector<cgen::Module> modules_of_launches{};
   Target target = Target::host;
   std::vector<KernelParameter> parameters;
   /// Type of inames and of indices.

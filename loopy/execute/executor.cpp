@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <future>
 #include <map>
 #include <mutex>
 
@@ -41,10 +42,14 @@ struct Variant {
   [[nodiscard]] bool is_cooperative() const { return generated.launches.front().is_cooperative; }
 };
 
-/// Of the binary and of its launches: their number and shapes.
-std::uint64_t hash_of(const runtime::CompiledProgram& compiled, const GeneratedProgram& generated) {
+/// Of the binaries and of the launches: their number and shapes.
+std::uint64_t hash_of(const std::vector<runtime::Program>& programs,
+                      const GeneratedProgram& generated) {
   StructuralHash hash;
-  hash.add({reinterpret_cast<const char*>(compiled.binary.data()), compiled.binary.size()});
+  for (const runtime::Program& program : programs) {
+    const auto& binary = program.compiled().binary;
+    hash.add({reinterpret_cast<const char*>(binary.data()), binary.size()});
+  }
   hash.add(plan_text(generated.launches, call_text));
   for (const LaunchPlan& launch : generated.launches) {
     for (const std::int64_t each : launch.block) {
@@ -289,27 +294,49 @@ struct Executor::State {
     Variant result{generate(kernel, target_of(device), options), {}, {}, {}, {}, {}, 0};
     result.schedule = HostSchedule(result.generated.launches, rules.names());
     result.parameters = call_parameters(result.generated.parameters, rules);
-    const auto request = [&] {
+    const auto request = [&](const cgen::Module& module) {
       runtime::CompileRequest made;
       made.kind = device.backend().output_kind();
-      made.source =
-          cgen::print_module(result.generated.module, dialect_of(result.generated.target));
+      made.source = cgen::print_module(module, dialect_of(result.generated.target));
       made.target = device.info().target;
       made.program_name = kernel.name;
       return made;
     };
     const bool is_compiled = binary && !is_wide && is_joined == joins_launches;
     if (is_compiled && runtime::are_launches_captured()) {
-      runtime::remember_text(*binary, request());
+      runtime::remember_text(*binary, request(result.generated.module));
     }
-    const runtime::Program program = runtime::Program::load(
-        device, is_compiled ? *binary : runtime::compile_cached(compiler, request()));
-    result.resources = program.resources();
-    result.hash = hash_of(program.compiled(), result.generated);
-    for (const LaunchPlan& launch : result.generated.launches) {
+    // launch by launch: a tuner has many candidates that differ in one of them
+    const bool are_apart = !is_compiled && info.id.kind == runtime::BackendKind::cuda &&
+                           !result.generated.modules_of_launches.empty();
+    std::vector<std::future<runtime::CompiledProgram>> compiled;
+    if (are_apart) {
+      for (const cgen::Module& module : result.generated.modules_of_launches) {
+        compiled.push_back(std::async(std::launch::async, [&compiler, made = request(module)] {
+          return runtime::compile_cached(compiler, made);
+        }));
+      }
+    }
+    std::vector<runtime::Program> programs;
+    for (auto& each : compiled) {
+      programs.push_back(runtime::Program::load(device, each.get()));
+    }
+    if (!are_apart) {
+      programs.push_back(runtime::Program::load(
+          device, is_compiled
+                      ? *binary
+                      : runtime::compile_cached(compiler, request(result.generated.module))));
+    }
+    for (const runtime::Program& program : programs) {
+      const std::vector<runtime::KernelResources> resources = program.resources();
+      result.resources.insert(result.resources.end(), resources.begin(), resources.end());
+    }
+    result.hash = hash_of(programs, result.generated);
+    for (std::size_t i = 0; i < result.generated.launches.size(); ++i) {
+      const LaunchPlan& launch = result.generated.launches[i];
       result.grids.push_back({rules.formula(launch.grid[0]), rules.formula(launch.grid[1]),
                               rules.formula(launch.grid[2])});
-      result.kernels.push_back(program.kernel(launch.kernel_name));
+      result.kernels.push_back(programs[are_apart ? i : 0].kernel(launch.kernel_name));
       add_dynamic_bytes(launch, result.resources);
       if (launch.is_cooperative) {
         const std::int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];

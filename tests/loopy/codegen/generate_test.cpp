@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/cgen/print/print_module.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/symbolic/affine.h"
@@ -26,6 +27,42 @@ TEST(Generate, GivesTheSameTextTwice) {
                 "split_iname(j, 4, inner_tag=ilp)");
   };
   EXPECT_EQ(text(), text());
+}
+
+TEST(Generate, GivesLaunchesProgramsOfTheirOwn) {
+  const auto program = [](const char* recipe, const KernelOptions& options) {
+    return generate(apply_recipe(make_kernel("{[i, j]: 0 <= i, j < 64}",
+                                             "t[i] = 2*a[i] {id=t}\n"
+                                             "... gbarrier {id=bar, dep=t}\n"
+                                             "b[j] = (t[j] + 1)//3 {dep=bar}",
+                                             options),
+                                 recipe),
+                    Target::cuda);
+  };
+  const KernelOptions integers = {.arguments = "t: i32[64]; ...", .default_type = cgen::i32};
+  const GeneratedProgram apart = program("tag_inames(i:g.0, j:g.0)", integers);
+  ASSERT_EQ(apart.modules_of_launches.size(), 2U);
+  const auto text_of = [](const cgen::Module& module) {
+    return cgen::print_module(module, dialect_of(Target::cuda)).text;
+  };
+  const std::string first = text_of(apart.modules_of_launches[0]);
+  const std::string second = text_of(apart.modules_of_launches[1]);
+  EXPECT_NE(first.find("loopy_kernel_0("), std::string::npos) << first;
+  EXPECT_EQ(first.find("loopy_kernel_1("), std::string::npos) << first;
+  EXPECT_EQ(first.find("floor_div"), std::string::npos) << first;
+  EXPECT_EQ(first.find("Made from"), std::string::npos) << first;
+  EXPECT_EQ(second.find("loopy_kernel_0("), std::string::npos) << second;
+  EXPECT_NE(second.find("floor_div"), std::string::npos) << second;
+  // what changes in one launch changes its program alone
+  const GeneratedProgram other = program("tag_inames(i:g.0, j:l.0)", integers);
+  EXPECT_EQ(text_of(other.modules_of_launches[0]), first);
+  EXPECT_NE(text_of(other.modules_of_launches[1]), second);
+  // C text may have variables that kernels share
+  KernelOptions with_text = integers;
+  with_text.functions = "preamble cuda { static __device__ int calls; }";
+  EXPECT_TRUE(program("tag_inames(i:g.0, j:g.0)", with_text).modules_of_launches.empty());
+  EXPECT_TRUE(generate(make_kernel("{[i]: 0 <= i < 64}", "b[i] = a[i]", integers), Target::cuda)
+                  .modules_of_launches.empty());
 }
 
 TEST(Generate, AlignsSharedArraysForWideLoads) {
