@@ -253,8 +253,11 @@ double SlicingCost::most_registers_of(const SlicingChoice& choice) const {
 double SlicingCost::residents_of(const SlicingChoice& choice) const {
   const double threads = static_cast<double>(choice.threads());
   const double used = std::min(registers(choice), most_registers_of(choice));
+  // each scheduler has registers of its own, and gives them to warps by eights
+  const double warps = std::ceil(threads / machine_.warp_lanes);
+  const double warps_of_scheduler = std::floor(registers_of_scheduler / (8 * std::ceil(used / 8)));
   return std::min({32.0, std::floor(machine_.threads_per_multiprocessor / threads),
-                   std::floor(machine_.registers_per_multiprocessor / (used * threads))});
+                   std::max(1.0, std::floor(warps_of_scheduler * gpu::schedulers / warps))});
 }
 
 }  // namespace rtcg::loopy::detail
