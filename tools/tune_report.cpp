@@ -190,8 +190,8 @@ std::string judge_text(const loopy::TuneResult& result) {
   }
   if (!result.why_not_interpreted.empty()) {
     return fmt::format(
-        "results were compared with those of a reference slicing only, within one tolerance: the "
-        "description was not interpreted: {}",
+        "results were compared with those of a reference slicing only, within errors that repeated "
+        "runs of it measured: the description was not interpreted: {}",
         result.why_not_interpreted);
   }
   return result.is_sampled ? "results were compared with samples of the interpreter's results, and "

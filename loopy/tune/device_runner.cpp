@@ -12,6 +12,7 @@
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
+#include "rtcg/loopy/execute/measured_errors.h"
 #include "rtcg/loopy/slice/layout_copy.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/runtime/device/copy.h"
@@ -76,8 +77,7 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
   const auto made = std::make_shared<std::promise<std::shared_ptr<const Initial>>>();
   initial_ = made->get_future().share();
   interpreted_.emplace([typed, made, arguments, is_over = is_over_, seed = options.seed,
-                        tolerance = options.tolerance, budget = options.budget_seconds,
-                        shares_cores = shares_cores()] {
+                        budget = options.budget_seconds, shares_cores = shares_cores()] {
     const Stopwatch own;
     const auto initial = std::make_shared<Initial>(Initial{arguments});
     try {
@@ -91,7 +91,7 @@ DeviceRunner::DeviceRunner(const Kernel& kernel, runtime::Device device, const T
     const Stopwatch watch;
     // while candidates for a GPU are compiled, which takes a second
     const double most_seconds = std::clamp(0.25 * budget, shares_cores ? 0.5 : 1.5, 5.0);
-    ExpectedResults expected(typed, initial->arguments, seed, tolerance,
+    ExpectedResults expected(typed, initial->arguments, seed,
                              std::max(shares_cores ? 0.0 : 0.6, 0.1 * budget),
                              [&] { return *is_over || watch.seconds() > most_seconds; });
     return Expected{std::move(expected), watch.seconds()};
@@ -109,6 +109,7 @@ void DeviceRunner::begin() {
     add_array(name, array, written_names_.count(name) != 0);
   }
   times_.arrays_seconds = initial->seconds + own.seconds();
+  first_values_ = initial;
   has_begun_ = true;
 }
 
@@ -221,11 +222,13 @@ const DeviceRunner::PreparedExecutor& DeviceRunner::bound(const PreparedCandidat
 }
 
 void DeviceRunner::begin_with(std::function<Executor()> make_reference,
-                              std::function<std::string(const Slicing&)> check_small) {
+                              std::function<std::string(const Slicing&)> check_small,
+                              Slicing plain) {
   if (make_reference) {
     reference_.emplace(std::move(make_reference));
   }
   check_small_ = std::move(check_small);
+  plain_ = std::move(plain);
 }
 
 bool DeviceRunner::is_judge_ready() {
@@ -286,8 +289,9 @@ void DeviceRunner::prepare_to_judge() {
     return;
   }
   const Stopwatch watch;
-  run_once(reference->bind(arguments_), {});
-  settle(watch);
+  const BoundCall call = reference->bind(arguments_);
+  run_once(call, {});
+  settle(watch, plain_, [&] { run_once(call, {}); });
 }
 
 /// That a candidate is right for small sizes takes a compile more: others are timed meanwhile.
@@ -325,7 +329,7 @@ void DeviceRunner::judge_by_first() {
     choose_sample(**prepared.call);
     if (sample_stride_ == 1) {
       run_once(**prepared.call, prepared.laid);
-      settle(watch);
+      settle(watch, prepared.slicing, [&] { run_once(**prepared.call, prepared.laid); });
       return;
     }
   } catch (const Error&) {
@@ -341,16 +345,18 @@ DeviceRunner::First DeviceRunner::first() const {
 }
 
 /// What the last run gave is the reference.
-void DeviceRunner::settle(const Stopwatch& watch) {
+void DeviceRunner::settle(const Stopwatch& watch, const Slicing& slicing,
+                          const std::function<void()>& run) {
   is_settling_ = true;
   const auto found = std::make_shared<ArgumentData>(results());
+  const auto more = std::make_shared<MoreRuns>(more_runs(slicing, run));
   times_.reference_seconds = watch.seconds();
   // large arrays take a second
   const auto expected = std::make_shared<ExpectedResults>(std::move(*expected_));
   expected_.reset();
-  settled_.emplace([expected, found] {
+  settled_.emplace([expected, found, more] {
     const Stopwatch own;
-    expected->set_reference(std::move(*found));
+    expected->set_reference(std::move(*found), *more);
     return Expected{std::move(*expected), own.seconds()};
   });
 }
@@ -381,8 +387,10 @@ void DeviceRunner::set_reference(const Executor& reference) {
     expected_.emplace(std::move(interpreted_->get().results));
     interpreted_.reset();
   }
-  run_once(reference.bind(arguments_), {});
-  expected_->set_reference(results());
+  const BoundCall call = reference.bind(arguments_);
+  run_once(call, {});
+  ArgumentData found = results();
+  expected_->set_reference(std::move(found), more_runs({}, [&] { run_once(call, {}); }));
   begin_to_judge();
 }
 
@@ -394,10 +402,91 @@ ArgumentData DeviceRunner::results() {
   return found;
 }
 
-std::string DeviceRunner::take_as_reference(const Slicing& slicing) {
-  expected_->set_reference(results());
+MoreRuns DeviceRunner::more_runs(const Slicing& slicing, const std::function<void()>& run) {
+  MoreRuns more;
+  more.parts = parts_of_sums(slicing);
+  if (!expected_->needs_repeats()) {
+    first_values_.reset();
+    return more;
+  }
+  if (!slicing.layouts.empty()) {
+    return more;  // it reads copies of the arrays
+  }
+  constexpr std::size_t most = 4;
+  constexpr std::size_t fewest = 3;
+  constexpr double most_of_budget = 0.05;
+  const InterpretArguments& first = first_values_->arguments;
+  const Kernel typed = infer_types(expand_subst(kernel_));
+  const double length = longest_sum(typed, sizes_);
+  const Stopwatch own;
+  while (more.repeats.size() < fewest ||
+         (more.repeats.size() < most && own.seconds() < most_of_budget * budget_seconds_)) {
+    set_arrays(with_other_last_places(first.arrays, length, more.repeats.size() + 1));
+    run();
+    more.repeats.push_back(results());
+  }
+  set_arrays(first.arrays);
+  try {
+    if (const auto other = with_other_reals(typed)) {
+      CompareOptions scalars;
+      for (const auto& [name, value] : first.reals) {
+        scalars.reals[name] = value.real();
+      }
+      ArgumentData found = run_kernel(apply(*other, slicing), sizes_,
+                                      with_reals_of(*other, first.arrays), device_, scalars);
+      std::erase_if(found, [&](const auto& each) { return written_.count(each.first) == 0; });
+      more.other_reals = std::move(found);
+    }
+  } catch (const Error&) {
+    more.other_reals.reset();  // the slicing is about types
+  }
+  return more;
+}
+
+void DeviceRunner::set_arrays(const ArgumentData& arrays) {
+  for (const auto& [name, array] : arrays) {
+    const auto buffer = buffers_.find(name);
+    if (buffer == buffers_.end() || !cgen::is_floating(array.kind)) {
+      continue;
+    }
+    const auto written = written_.find(name);
+    runtime::copy_to_device(stream_, array.bytes,
+                            written == written_.end() ? buffer->second : written->second.initial);
+  }
+  stream_.synchronize();
+}
+
+double DeviceRunner::parts_of_sums(const Slicing& slicing) const {
+  NameSet reduced;
+  for (const Instruction& each : expand_subst(kernel_).instructions) {
+    reduced.merge(reduction_inames(each));
+  }
+  double parts = 1;
+  for (const InameSlicing& each : slicing.inames) {
+    if (reduced.count(each.iname) == 0) {
+      continue;
+    }
+    const auto last = constraints_of(kernel_, {each.iname}).maximum(Affine(each.iname));
+    double outermost = static_cast<double>(last.value_or(0) + 1);
+    for (const SlicingFactor& factor : each.factors) {
+      outermost /= static_cast<double>(std::max<std::int64_t>(factor.length, 1));
+    }
+    for (const SlicingFactor& factor : each.factors) {
+      if (factor.axis.kind != AxisKind::sequential) {
+        parts *= factor.length > 0 ? static_cast<double>(factor.length) : std::max(outermost, 1.0);
+      }
+    }
+  }
+  return parts;
+}
+
+std::string DeviceRunner::take_as_reference(const PreparedExecutor& prepared) {
+  ArgumentData found = results();
+  const MoreRuns more =
+      more_runs(prepared.slicing, [&] { run_once(**prepared.call, prepared.laid); });
+  expected_->set_reference(std::move(found), more);
   const bool is_interpreted = expected_->why_not_interpreted().empty();
-  std::string wrong = is_interpreted || !check_small_ ? "" : check_small_(slicing);
+  std::string wrong = is_interpreted || !check_small_ ? "" : check_small_(prepared.slicing);
   if (wrong.empty()) {
     begin_to_judge();
   }
@@ -507,13 +596,13 @@ std::string DeviceRunner::check(const PreparedCandidate& candidate) {
   }
   run_once(**prepared.call, prepared.laid);
   if (!has_reference_) {
-    return take_as_reference(prepared.slicing);
+    return take_as_reference(prepared);
   }
   const std::string wrong = why_wrong();
   if (expected_->is_reference_wrong()) {
     has_reference_ = false;
     ++judgement_;
-    return wrong.empty() ? take_as_reference(prepared.slicing) : wrong;
+    return wrong.empty() ? take_as_reference(prepared) : wrong;
   }
   return wrong;
 }

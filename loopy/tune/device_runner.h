@@ -49,8 +49,9 @@ class DeviceRunner : public CandidateRunner {
   /// @param make_reference  compiles a plain slicing, on a thread of its own; may be empty
   /// @param check_small     says what is wrong with a slicing for sizes so small that all is
   ///                        interpreted; may be empty
+  /// @param plain           that slicing
   void begin_with(std::function<Executor()> make_reference,
-                  std::function<std::string(const Slicing&)> check_small);
+                  std::function<std::string(const Slicing&)> check_small, Slicing plain = {});
   /// Waits for the random numbers, and copies them to the device.
   void begin() override;
   [[nodiscard]] bool is_judge_ready() override;
@@ -71,8 +72,7 @@ class DeviceRunner : public CandidateRunner {
 
   /// Why worker processes were wanted and not used; otherwise empty.
   [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
-  /// Why one tolerance holds for all results; otherwise empty, also before
-  /// results can be judged.
+  /// Why no result was interpreted; otherwise empty, also before results can be judged.
   [[nodiscard]] std::string why_not_interpreted() const {
     return is_judge_ready_ ? expected_->why_not_interpreted() : std::string();
   }
@@ -131,11 +131,20 @@ class DeviceRunner : public CandidateRunner {
   /// One step of what has to be done before results can be judged.
   void prepare_to_judge();
   void judge_by_first();
-  void settle(const Stopwatch& watch);
+  /// @param slicing  that ran
+  /// @param run      runs it again
+  void settle(const Stopwatch& watch, const Slicing& slicing, const std::function<void()>& run);
   void begin_to_judge();
   [[nodiscard]] ArgumentData results();
+  /// More runs of the reference, which leave the arrays as they are; none where no bound asks for
+  /// them.
+  [[nodiscard]] MoreRuns more_runs(const Slicing& slicing, const std::function<void()>& run);
+  /// Puts values into arrays that the arguments refer to.
+  void set_arrays(const ArgumentData& arrays);
+  /// SumShape::parts.
+  [[nodiscard]] double parts_of_sums(const Slicing& slicing) const;
   /// What the last run gave becomes the reference, unless that is wrong.
-  [[nodiscard]] std::string take_as_reference(const Slicing& slicing);
+  [[nodiscard]] std::string take_as_reference(const PreparedExecutor& prepared);
   [[nodiscard]] std::string why_wrong();
   /// One run that began with the initial values, and leaves arrays as described.
   void run_once(const BoundCall& call, const std::vector<const Laid*>& laid);
@@ -170,6 +179,8 @@ class DeviceRunner : public CandidateRunner {
   std::vector<NamedArgument> arguments_{};
   std::atomic<bool> has_begun_ = false;  ///< arguments_ are complete
   std::shared_future<std::shared_ptr<const Initial>> initial_{};
+  std::shared_ptr<const Initial> first_values_{};  ///< once begun, while bounds may need them
+  Slicing plain_{};                                ///< of reference_
   /// Ends the interpreter.
   std::shared_ptr<std::atomic<bool>> is_over_ = std::make_shared<std::atomic<bool>>(false);
   // the judge's way: the description is interpreted, a reference runs, and bounds are settled

@@ -10,6 +10,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
+#include "rtcg/loopy/execute/measured_errors.h"
 #include "rtcg/loopy/interpret/in_pieces.h"
 #include "rtcg/loopy/interpret/interpret_until.h"
 
@@ -33,28 +34,6 @@ constexpr std::size_t most_doubts = 16;
 float rounded_up(long double value) {
   const auto nearest = static_cast<float>(value);
   return static_cast<long double>(nearest) < value ? std::nextafter(nearest, no_bound) : nearest;
-}
-
-/// |a - b| / (s + |b|) that counts as equal without further knowledge; s is typical_size(), at
-/// least 1.
-double tolerance_of(ScalarKind kind, double tolerance) {
-  // 16 roundings of types that have few digits
-  return !cgen::is_floating(kind)   ? 0
-         : kind == ScalarKind::f16  ? std::max(tolerance, 16 * 0x1p-10)
-         : kind == ScalarKind::bf16 ? std::max(tolerance, 16 * 0x1p-7)
-                                    : tolerance;
-}
-
-/// A hundredth of the root of the mean square: sums of large numbers that cancel keep their errors.
-double typical_size(const ArrayData& array) {
-  double squares = 0;
-  for (std::size_t i = 0; i < array.count(); ++i) {
-    const double value = array.element(i);
-    squares += value * value;
-  }
-  const double size =
-      0.01 * std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, array.count())));
-  return std::isfinite(size) ? size : 0;
 }
 
 template <class Number>
@@ -145,12 +124,11 @@ struct ErrorModel {
 }  // namespace
 
 ExpectedResults::ExpectedResults(Kernel kernel, const InterpretArguments& arguments,
-                                 std::uint64_t seed, double tolerance, double seconds,
+                                 std::uint64_t seed, double seconds,
                                  const std::function<bool()>& is_over)
     : kernel_(std::move(kernel)),
       arguments_{arguments.parameters, arguments.reals, {}},
-      seed_(seed),
-      tolerance_(tolerance) {
+      seed_(seed) {
   operations_ =
       std::clamp(seconds * operations_per_second, most_operations, most_operations_of_long_sums);
   InterpretOptions options;
@@ -216,13 +194,21 @@ void ExpectedResults::set_all_exact() {
   }
 }
 
-void ExpectedResults::set_reference(ArgumentData found) {
+void ExpectedResults::set_reference(ArgumentData found, const MoreRuns& more) {
   if (expected_) {
     check_is_equal(report_of(find_mismatch(found, *expected_), expected_->is_sampled));
   }
   bounds_.clear();
   samples_.clear();
   is_reference_wrong_ = false;
+  MeasuredErrors errors(
+      kernel_, {.length = longest_sum(kernel_, arguments_.parameters), .parts = more.parts});
+  for (const ArgumentData& each : more.repeats) {
+    errors.add_repeat(found, each);
+  }
+  if (more.other_reals) {
+    errors.add_other_reals(found, *more.other_reals);
+  }
   for (auto& [name, array] : found) {
     Bounds& bounds = bounds_[name];
     bounds.right = std::move(array);
@@ -234,14 +220,12 @@ void ExpectedResults::set_reference(ArgumentData found) {
     }
     const bool is_floating = cgen::is_floating(bounds.right.kind);  // integers have to be equal
     if (is_floating && (expected == nullptr || expected_->is_sampled)) {
-      const double tolerance = tolerance_of(bounds.right.kind, tolerance_);
       if (model.is_known) {
         allow(bounds, [least = model.least(), slope = model.slope()](double size) {
           return slope * size > least ? slope * size : least;
         });
       } else {
-        const double least = std::max(1.0, typical_size(bounds.right));
-        allow(bounds, [tolerance, least](double size) { return tolerance * (least + size); });
+        bounds.allowed = errors.allowed(name, bounds.right);
       }
     }
     for (std::size_t i = 0; expected != nullptr && i < expected->numbers.size(); ++i) {

@@ -13,6 +13,13 @@
 
 namespace rtcg::loopy {
 
+/// What MeasuredErrors asks of a reference.
+struct MoreRuns {
+  std::vector<ArgumentData> repeats{};        ///< with_other_last_places()
+  std::optional<ArgumentData> other_reals{};  ///< with_other_reals()
+  double parts = 1;                           ///< SumShape::parts
+};
+
 /// What the arrays of a kernel have to hold after a run on given data, and how far each number may
 /// be off.
 ///
@@ -20,7 +27,8 @@ namespace rtcg::loopy {
 /// samples of it can be, these have their own bounds, and all others are compared with a reference,
 /// the results of one slicing: within what the errors of the samples allow for numbers of that
 /// size. Numbers beyond that are interpreted before a candidate is refused. Where nothing can be
-/// interpreted, one tolerance holds for all numbers.
+/// interpreted, repeated runs of the reference measure how far numbers may be off, see
+/// MeasuredErrors.
 class ExpectedResults {
  public:
   /// The numbers of one array.
@@ -35,18 +43,20 @@ class ExpectedResults {
   ///
   /// @param kernel     typed, with its sizes put in
   /// @param arguments  arrays are runnable_arguments(kernel, arguments.parameters, {seed})
-  /// @param tolerance  as in TuneOptions
   /// @param seconds    that this may take
   /// @param is_over    ends the interpretation; asked often, may be empty
   ExpectedResults(Kernel kernel, const InterpretArguments& arguments, std::uint64_t seed,
-                  double tolerance, double seconds = 2, const std::function<bool()>& is_over = {});
+                  double seconds = 2, const std::function<bool()>& is_over = {});
 
   /// Whether bounds need the results of a slicing.
   [[nodiscard]] bool needs_reference() const { return !expected_ || expected_->is_sampled; }
+  /// Whether bounds also need repeated runs of it.
+  [[nodiscard]] bool needs_repeats() const { return !expected_; }
   /// Takes the results of a slicing, and settles the bounds.
   /// @param found  all arrays that the kernel writes
+  /// @param more   more runs of that slicing, for needs_repeats()
   /// @throws Error  loopy.compare_with_reference.wrong_numbers: they are not as described
-  void set_reference(ArgumentData found);
+  void set_reference(ArgumentData found, const MoreRuns& more = {});
   /// Whether a result of the reference turned out to be wrong, which its samples have not shown:
   /// all that was compared with it has to be compared with another one.
   [[nodiscard]] bool is_reference_wrong() const { return is_reference_wrong_; }
@@ -87,7 +97,6 @@ class ExpectedResults {
   Kernel kernel_;
   InterpretArguments arguments_;  // without arrays
   std::uint64_t seed_;
-  double tolerance_;
   double operations_ = 0;  ///< that the interpreter may take
   std::optional<Interpretation> expected_{};
   std::string why_not_interpreted_{};

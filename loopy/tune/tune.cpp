@@ -330,17 +330,17 @@ struct Prepared {
     const Stopwatch watch;
     stream.emplace(kernel, options.constraints);
     ranking_seconds = watch.seconds();
-    runner->begin_with(reference(device), small_check(device));
+    const Slicing plain =
+        stream->count() > 0 ? plain_slicing(kernel, *stream, options.constraints) : Slicing();
+    runner->begin_with(reference(device, plain), small_check(device), plain);
   }
 
   /// Nothing where it takes a tenth of the time, since no launch can be stopped.
-  [[nodiscard]] std::function<Executor()> reference(const runtime::Device& device) const {
-    Slicing plain;
-    if (stream->count() > 0) {
-      plain = plain_slicing(kernel, *stream, options.constraints);
-      if (plain_seconds(kernel, plain, device) > 0.1 * options.budget_seconds) {
-        return {};
-      }
+  [[nodiscard]] std::function<Executor()> reference(const runtime::Device& device,
+                                                    const Slicing& plain) const {
+    if (stream->count() > 0 &&
+        plain_seconds(kernel, plain, device) > 0.1 * options.budget_seconds) {
+      return {};
     }
     return [kernel = kernel, plain, device, is_sliced = stream->count() > 0] {
       Executor executor(is_sliced ? apply(kernel, plain) : kernel, device);

@@ -25,10 +25,6 @@ struct TuneOptions : SearchOptions {
   /// What processes compile instead of threads, on CUDA devices, where there is a program for them:
   /// see CompileWorkers.
   runtime::WorkerUse workers = runtime::WorkerUse::always;
-  /// Largest |a - b| / (1 + |b|) between a candidate's floating-point results and those of a plain
-  /// slicing, where the description cannot be interpreted: f16 and bf16 may differ by 16 roundings
-  /// in any case. Otherwise the interpreter bounds the error of each result. Integers are equal.
-  double tolerance = 1e-3;
 };
 
 /// What a search does before candidates can be compiled and judged, in seconds. Slicings come
@@ -57,8 +53,8 @@ struct TuneResult : SearchSummary {
   double flops = 0;
   double memory_bytes =
       0;  ///< that one run has to move at least: each element that is touched once
-  /// Why results were judged by options.tolerance alone: the reason that the description was not
-  /// interpreted. Otherwise empty.
+  /// Why the description was not interpreted, so that results were compared with a reference
+  /// slicing, within errors that repeated runs of it measure. Otherwise empty.
   std::string why_not_interpreted{};
   /// Why no result of a candidate was compared with anything: the description leaves all of them
   /// open. Otherwise empty. Times hold then, but no candidate is known to be right: remember none.

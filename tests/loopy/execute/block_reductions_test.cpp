@@ -118,9 +118,7 @@ TEST(BlockReductions, OfEveryOperationAndTypeGiveWhatLoopsGive) {
     const Kernel sliced = tag_inames(kernel, "i:g.0, j:l.0");
     EXPECT_EQ(count_of("__shfl_xor_sync", generate_text(sliced, Target::cuda)), 4 * (5 + 2));
     SCOPED_TRACE(type);
-    CompareOptions compare;
-    compare.tolerance = 1e-4;
-    expect_same_everywhere(sliced, kernel, {{"n", 3}}, compare);
+    expect_same_everywhere(sliced, kernel, {{"n", 3}});
   }
 }
 
@@ -130,18 +128,16 @@ TEST(BlockReductions, OfSmallAndComplexNumbersShuffleToo) {
       {"u8", "min"}, {"i16", "max"}, {"f16", "max"}, {"bf16", "min"}, {"c64", "sum"}};
   for (const auto& [type, operation] : cases) {
     SCOPED_TRACE(type);
-    CompareOptions compare;
-    compare.tolerance = 1e-4;
     const Kernel warps = rows(operation, type, 96, type);
     const Kernel sliced = tag_inames(warps, "i:g.0, j:l.0");
     const std::string text = generate_text(sliced, Target::cuda);
     EXPECT_EQ(count_of("__syncthreads", text), 1) << text;
-    expect_same_everywhere(sliced, warps, {{"n", 3}}, compare);
+    expect_same_everywhere(sliced, warps, {{"n", 3}});
     const Kernel parts = rows(operation, type, 8, type);
     const Kernel exchanged =
         tag_inames(split_iname(parts, "i", 5, block_tags("g.0", "l.1")), "j:l.0");
     EXPECT_EQ(count_of("__syncthreads", generate_text(exchanged, Target::cuda)), 0);
-    expect_same_everywhere(exchanged, parts, {{"n", 7}}, compare);
+    expect_same_everywhere(exchanged, parts, {{"n", 7}});
   }
 }
 

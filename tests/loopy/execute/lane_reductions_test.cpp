@@ -57,7 +57,6 @@ TEST(LaneReductions, OfEveryOperationGiveWhatLoopsGive) {
       {"ilp", "s[i] = product(j, b[j])\nq[i] = 2 if any(j, a[i, j] > b[j]) else 3"},
       {"ilp.seq", "z[i] = sum(j, c[j])\ns[i] = reduce(max, j, a[i, j])"}};
   CompareOptions compare;
-  compare.tolerance = 1e-4;
   for (const auto& [lanes, statements] : cases) {
     SCOPED_TRACE(lanes);
     const Kernel kernel = make_kernel("{[i, j]: 0 <= i < 3 and 0 <= j < n}", statements,
