@@ -39,6 +39,8 @@ class KernelVariables {
   /// A call of a helper without a result.
   [[nodiscard]] cgen::Statement call(const HelperFunction& helper,
                                      std::vector<cgen::Expr> arguments = {});
+  /// The code calls it.
+  void add_helper(const HelperFunction& helper) { helpers_.insert(helper); }
 
   /// Variables that the code mentions so far: it has to declare them.
   [[nodiscard]] const PrivateVariables& private_variables() const { return private_variables_; }

@@ -9,6 +9,7 @@
 #include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/analyze/vector_access.h"
 #include "rtcg/loopy/codegen/lower_statement.h"
+#include "rtcg/loopy/codegen/packed_arithmetic.h"
 #include "rtcg/loopy/device/vector_pack.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -492,9 +493,14 @@ class LaneLowering {
     }
     if (plan.is_store) {
       first.values.insert_or_assign(lane, Affine(0));
-      block.code.items.push_back(
-          {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false),
-                                      VectorPack(type, 1, plan.lanes).join(values))}});
+      std::vector<LoadedVector> loads;
+      for (std::size_t i = 0; i < vectors.size(); ++i) {
+        loads.push_back({vectors[i], variables_.type_of(plan.loads[i])});
+      }
+      const auto packed = packed_values(variables_, values, type, loads);
+      block.code.items.push_back({CodeStatement{
+          cgen::assign(as_vector(target, plan.lanes, first, false),
+                       packed ? *packed : VectorPack(type, 1, plan.lanes).join(values))}});
     }
   }
 

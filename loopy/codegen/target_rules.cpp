@@ -15,6 +15,7 @@ TargetRules target_rules(Target target) {
               .computes_bf16 = true,
               .has_warp_shuffles = true,
               .has_tensor_cores = true,
+              .has_packed_arithmetic = true,
               .has_grid_barriers = true,
               .has_async_copies = true,
               .most_static_shared_bytes = most_static_bytes_of_cuda,

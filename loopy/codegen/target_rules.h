@@ -24,6 +24,8 @@ struct TargetRules {
   bool computes_bf16 = false;
   bool has_warp_shuffles = false;
   bool has_tensor_cores = false;
+  /// Whether an instruction computes two numbers of 16 bits, which a word holds.
+  bool has_packed_arithmetic = false;
   /// Whether a block can order its accesses for all blocks of the launch: fences of OpenCL C 1.2
   /// are about a block alone.
   bool has_device_fences = true;

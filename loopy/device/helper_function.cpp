@@ -38,6 +38,12 @@ std::string_view base_name(Helper kind) {
       return "load_words";
     case Helper::warp_sum:
       return "warp_sum";
+    case Helper::add_pairs:
+      return "add_pairs";
+    case Helper::subtract_pairs:
+      return "subtract_pairs";
+    case Helper::multiply_pairs:
+      return "multiply_pairs";
     case Helper::ordered_iterations:
       break;
   }
@@ -165,6 +171,29 @@ cgen::Statement warp_sum_definition(const std::string& name, const cgen::Type& t
   cgen::BlockBuilder body;
   body << cgen::Statement(cgen::RawStatement{std::string(text), {}, {"value"}});
   return cgen::function(type, name, {cgen::param(type, "value")}, body, device_specifiers());
+}
+
+cgen::Statement pairs_definition(const std::string& name, const cgen::Type& type,
+                                 const std::string& instruction, char operation) {
+  const bool is_half = type == cgen::f16;
+  const std::string from = is_half ? "__ushort_as_half" : "__ushort_as_bfloat16";
+  const std::string bits = is_half ? "__half_as_ushort" : "__bfloat16_as_ushort";
+  // older devices compute with other types, or one number at a time
+  const std::string text = fmt::format(
+      "static __device__ inline unsigned int {0}(unsigned int left, unsigned int right) {{\n"
+      "#if __CUDA_ARCH__ >= {1}\n"
+      "  unsigned int result;\n"
+      "  asm(\"{2}.{3}x2 %0, %1, %2;\" : \"=r\"(result) : \"r\"(left), \"r\"(right));\n"
+      "  return result;\n"
+      "#else\n"
+      "  return (unsigned int){4}({5}((unsigned short)left) {6}\n"
+      "      {5}((unsigned short)right)) |\n"
+      "      ((unsigned int){4}({5}((unsigned short)(left >> 16u)) {6}\n"
+      "      {5}((unsigned short)(right >> 16u))) << 16u);\n"
+      "#endif\n"
+      "}}",
+      name, is_half ? 800 : 900, instruction, is_half ? "f16" : "bf16", bits, from, operation);
+  return cgen::RawStatement{text, {name}, {}};
 }
 
 bool is_signed_type(const cgen::Type& type) {
@@ -295,6 +324,12 @@ cgen::Statement HelperFunction::definition() const {
       return load_definition(name_);
     case Helper::warp_sum:
       return warp_sum_definition(name_, type_);
+    case Helper::add_pairs:
+      return pairs_definition(name_, type_, "add", '+');
+    case Helper::subtract_pairs:
+      return pairs_definition(name_, type_, "sub", '-');
+    case Helper::multiply_pairs:
+      return pairs_definition(name_, type_, "mul", '*');
     case Helper::ordered_iterations:
       break;
   }
@@ -307,11 +342,12 @@ bool HelperFunction::is_pure() const noexcept {
 }
 
 bool is_helper_name(std::string_view name) {
-  constexpr Helper with_versions[] = {Helper::copy_async,       Helper::wait_for_copies,
-                                      Helper::floor_div,        Helper::floor_mod,
-                                      Helper::integer_power,    Helper::exchange,
-                                      Helper::complex_of_texel, Helper::warp_product,
-                                      Helper::load_words,       Helper::warp_sum};
+  constexpr Helper with_versions[] = {
+      Helper::copy_async,       Helper::wait_for_copies, Helper::floor_div,
+      Helper::floor_mod,        Helper::integer_power,   Helper::exchange,
+      Helper::complex_of_texel, Helper::warp_product,    Helper::load_words,
+      Helper::warp_sum,         Helper::add_pairs,       Helper::subtract_pairs,
+      Helper::multiply_pairs};
   const auto is_version = [&](Helper each) {
     const std::string_view base = base_name(each);
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');

@@ -41,6 +41,13 @@ enum class Helper {
   /// CUDA: `(value)` gives the sum of the values of all 32 lanes of a warp, which call it together:
   /// one instruction from compute capability 8.0 on.
   warp_sum,
+  /// CUDA: `(u32 left, u32 right)` adds, subtracts or multiplies the two numbers of 16 bits that
+  /// each word has, by one instruction where the device has it. A product that is added to may be
+  /// rounded with the sum, as those of scalars.
+  /// @source PTX ISA 9.0, add, sub and mul of f16x2 and bf16x2
+  add_pairs,
+  subtract_pairs,
+  multiply_pairs,
   /// Tells the host's compiler that a loop's iterations hand on elements.
   ordered_iterations,
   /// CUDA: `(sums..., left..., right...)` adds a product of matrices to the sums of a warp, all of
@@ -59,7 +66,8 @@ class HelperFunction {
   HelperFunction(Helper kind, int number);
   /// @param type  i32, u32, i64 or u64, of both operands and the result; Helper::complex_of_texel:
   ///              of the result; Helper::warp_product: f64, f16, bf16, i8 or u8, of the factors;
-  ///              Helper::warp_sum: i32 or u32, of the value and the result
+  ///              Helper::warp_sum: i32 or u32, of the value and the result;
+  ///              Helper::add_pairs and the like: f16 or bf16, of the numbers
   HelperFunction(Helper kind, const cgen::Type& type);
   /// @param type  Helper::exchange: of the value  @param number  lanes of a part
   HelperFunction(Helper kind, const cgen::Type& type, int number);
