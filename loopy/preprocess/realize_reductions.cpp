@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/count_points.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/preprocess/realizer.h"
@@ -42,6 +43,35 @@ bool reads_later_target(const std::vector<Expr>& targets, const std::vector<Expr
 bool leaves_out_few(const Expr& condition) {
   const Comparison* comparison = get_if<Comparison>(condition);
   return comparison != nullptr && comparison->op == ComparisonOp::not_equal;
+}
+
+/// `expr >= 0` without minus signs: `j <= 2*i + 1`.
+Expr as_comparison(const Affine& expr) {
+  Affine left = 0;
+  Affine right = expr;
+  for (const Affine::Term& term : expr.terms()) {
+    if (term.coefficient < 0) {
+      left = left - Affine(term.name) * term.coefficient;
+      right = right - Affine(term.name) * term.coefficient;
+    }
+  }
+  return Comparison{ComparisonOp::less_equal, to_expr(left), to_expr(right)};
+}
+
+/// The points of a set, if their number is one for all parameters.
+std::optional<std::int64_t> constant_count(const ConstraintSet& set,
+                                           const std::vector<std::string>& inames) {
+  const auto pieces = count_points(set, inames);
+  std::int64_t points = 0;
+  for (std::size_t i = 0; pieces && i < pieces->size(); ++i) {
+    const CountPiece& piece = (*pieces)[i];
+    const auto count = piece.count.evaluate({});
+    if (!count || !piece.conditions.names().empty()) {
+      return std::nullopt;
+    }
+    points += piece.conditions.is_empty() ? 0 : *count;
+  }
+  return pieces ? std::optional(points) : std::nullopt;
 }
 
 /// Whether sums within a value may be computed also where nothing asks for it: all that they read
@@ -204,13 +234,72 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
 
 Expr Realizer::realize_conditional(const Conditional& conditional, const Instruction& around) {
   const Expr condition = realize_within(conditional.condition, around);
-  const bool needs_no_branch =
-      leaves_out_few(condition) && is_safe_everywhere(kernel_, conditional.then_value, around);
-  const Expr then_value = needs_no_branch
-                              ? realize_within(conditional.then_value, around)
-                              : realize_under(condition, conditional.then_value, around);
-  const Expr else_value = realize_under(logical_not(condition), conditional.else_value, around);
+  const auto realize_branch = [&](const Expr& taken, const Expr& value) {
+    if (leaves_out_few(taken) && is_safe_everywhere(kernel_, value, around)) {
+      return realize_within(value, around);
+    }
+    return realize_under(of_whole_tile(taken, value, around).value_or(taken), value, around);
+  };
+  const Expr then_value = realize_branch(condition, conditional.then_value);
+  const Expr else_value = realize_branch(logical_not(condition), conditional.else_value);
   return Conditional{condition, then_value, else_value};
+}
+
+std::optional<Expr> Realizer::of_whole_tile(const Expr& condition, const Expr& value,
+                                            const Instruction& around) {
+  const auto comparisons = comparisons_of(condition);
+  if (!comparisons || reduction_inames(value).empty()) {
+    return std::nullopt;
+  }
+  ConstraintSet meets;
+  for (const ComparisonForm& each : *comparisons) {
+    if (each.constraint.is_equality || !each.quotients.is_unconstrained()) {
+      return std::nullopt;  // few items meet it
+    }
+    meets.add(each.constraint);
+  }
+  std::vector<std::string> within_block;
+  bool has_items = false;
+  NameSet asked;
+  for (const std::string& name : meets.names()) {
+    if (!is_iname(kernel_, name)) {
+      continue;
+    }
+    asked.insert(name);
+    const InameTag tag = tag_of(kernel_, name);
+    if (tag.is_lane() || tag.kind == AxisKind::block) {
+      within_block.push_back(name);
+      has_items = has_items || tag.is_lane();
+    }
+  }
+  if (!has_items || !is_safe_everywhere(kernel_, value, around)) {
+    return std::nullopt;
+  }
+  const ConstraintSet all = constraints_of(kernel_, asked);
+  const ConstraintSet outer = all.project_out(within_block);
+  ConstraintSet met = all;
+  met.add(meets);
+  ConstraintSet in_tile = all;
+  std::vector<Expr> tests;
+  const ConstraintSet projected = met.project_out(within_block).without_redundancies();
+  for (const Constraint& each : projected.constraints()) {
+    if (!outer.implies(each)) {
+      in_tile.add(each);
+      tests.push_back(as_comparison(each.expr));
+    }
+  }
+  const std::vector<std::string> counted(asked.begin(), asked.end());
+  const auto points = constant_count(met, counted);
+  const auto points_of_tiles = constant_count(in_tile, counted);
+  constexpr double most_more = 1.5;
+  // of unknown sizes: tiles along one border are few
+  const bool is_few_more = points && points_of_tiles ? static_cast<double>(*points_of_tiles) <=
+                                                           most_more * static_cast<double>(*points)
+                                                     : comparisons->size() == 1;
+  if (!is_few_more || tests.empty()) {
+    return std::nullopt;
+  }
+  return logical_and(tests);
 }
 
 /// As in C, an operand is computed only where those before it leave the answer open.

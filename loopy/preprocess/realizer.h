@@ -41,6 +41,11 @@ class Realizer {
   void split_targets(Instruction instruction);
   Expr realize_within(const Expr& expr, const Instruction& around);
   Expr realize_conditional(const Conditional& conditional, const Instruction& around);
+  /// What holds where any item of any thread of a block meets the condition: `8*b <= 16*c + 15` of
+  /// `j <= i` in tiles of 8 by 16. Nothing where it is better to ask each item: where there are
+  /// none, where few of them meet it, or where `value` may not be computed for the others.
+  std::optional<Expr> of_whole_tile(const Expr& condition, const Expr& value,
+                                    const Instruction& around);
   Expr realize_logical(const Logical& logical, const Instruction& around);
   /// `expr` where `condition` holds: its reads happen only there.
   Expr realize_under(const Expr& condition, const Expr& expr, const Instruction& around);

@@ -6,6 +6,7 @@
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
 #include "rtcg/loopy/transform/reduce_over_grid.h"
 #include "tests/loopy/execute/on_every_target.h"
 #include "tests/support/expect_error.h"
@@ -186,6 +187,74 @@ TEST(Defect02, SelectedIndicesAndFetchedTilesAreGuarded) {
                                       "split_iname(i, 4)\n"
                                       "add_prefetch(a, [j_inner, i_inner], default_tag=l.auto)"),
                          in_statements("sum(i, a[i + j - n])"), {{"n", 9}});
+}
+
+/// Scores of a triangle or a band, in tiles of 8 by 16 whose items are lanes.
+const char* const score_arguments = "q, k: f32[n, 12]; s: f32[n, n]; n: i32";
+const char* const score_tiles =
+    "split_iname(j, 8, outer_tag=g.0)\nsplit_iname(j_inner, 2, outer_tag=l.0, inner_tag=ilp)\n"
+    "split_iname(i, 16, outer_tag=g.1)\nsplit_iname(i_inner, 4, outer_tag=l.1, inner_tag=ilp)\n"
+    "split_iname(e, 4)\n";
+const char* const score_fills =
+    "add_prefetch(q, i_inner_outer:i_inner_inner:e_inner)\n"
+    "add_prefetch(k, j_inner_outer:j_inner_inner:e_inner)\n";
+
+Kernel score_kernel(const std::string& statement, const std::string& n = "n") {
+  std::string arguments = score_arguments;
+  if (n != "n") {
+    arguments = "q, k: f32[" + n + ", 12]; s: f32[" + n + ", " + n + "]";
+  }
+  return guarded_kernel("{[i, j, e]: 0 <= i, j < " + n + " and 0 <= e < 12}", statement, arguments);
+}
+
+// each item asked before, in each step, and whole tiles had a loop of their own
+TEST(GuardedReductions, AskOnceForATileThatTheConditionCrosses) {
+  const Kernel causal = score_kernel("s[i, j] = if(j <= i, sum(e, q[i, e]*k[j, e]), -1)", "64");
+  const std::string text = generate_text(
+      infer_types(apply_recipe(causal, std::string(score_tiles) + score_fills)), Target::cuda);
+  EXPECT_EQ(count_of("for (int e_inner = 0", text), 1) << text;
+  // the sum and its beginning
+  EXPECT_EQ(count_of("if (j_outer <= 2 * i_outer + 1)", text), 2) << text;
+  // few points of a band: each asks
+  const Kernel band =
+      score_kernel("s[i, j] = if(j <= i and j >= i - 1, sum(e, q[i, e]*k[j, e]), -1)", "64");
+  EXPECT_EQ(count_of("15 >= 0",
+                     generate_text(infer_types(apply_recipe(band, score_tiles)), Target::cuda)),
+            0);
+}
+
+TEST(GuardedReductions, GiveTheSameWhereTilesAskForTheirItems) {
+  for (const char* statement :
+       {"s[i, j] = if(j <= i, sum(e, q[i, e]*k[j, e]), -1)",
+        "s[i, j] = 0.5*sum(e, q[i, e]*k[j, e]) + 1 if j < i else 7",
+        "s[i, j] = if(j > i, 3, sum(e, q[i, e]*k[j, e]))",
+        "s[i, j] = if(i + j >= n - 3, reduce(max, e, q[i, e]*k[j, e]), -1)",
+        "s[i, j] = if(j <= i and j >= i - 20, sum(e, q[i, e] + k[j, e]), -1)",
+        "s[i, j] = if(2*j < 3*i + 5, sum(e, q[i, e]), sum(e, k[j, e]))",
+        "s[i, j] = if(j <= i, if(i + j < n, sum(e, q[i, e]*k[j, e]), 2), -1)",
+        "s[i, j] = if(j < 5, sum(e, q[j, e]), -1)"}) {
+    SCOPED_TRACE(statement);
+    const Kernel kernel = score_kernel(statement);
+    expect_same_everywhere(apply_recipe(kernel, score_tiles), kernel, {{"n", 37}});
+    const Kernel fixed = fix_parameters(kernel, {{"n", 37}});
+    const bool has_fills = std::string(statement).find("q[i, e]*k[j, e]") != std::string::npos;
+    expect_same_everywhere(
+        apply_recipe(fixed, has_fills ? std::string(score_tiles) + score_fills : score_tiles),
+        fixed, {});
+  }
+  const Kernel one = score_kernel("s[i, j] = if(j <= i, sum(e, q[i, e]*k[j, e]), -1)");
+  expect_same_everywhere(apply_recipe(one, std::string(score_tiles) + score_fills), one,
+                         {{"n", 1}});
+}
+
+// items of a row, and a sum over the threads of a block
+TEST(GuardedReductions, SumOverThreadsWhereTilesAskForTheirItems) {
+  const Kernel kernel = score_kernel("s[i, j] = if(j <= i, sum(e, q[i, e]*k[j, e]), -1)");
+  expect_same_everywhere(apply_recipe(kernel,
+                                      "split_iname(j, 4, outer_tag=g.0, inner_tag=ilp)\n"
+                                      "split_iname(i, 2, outer_tag=g.1, inner_tag=ilp)\n"
+                                      "split_iname(e, 4, inner_tag=l.0)"),
+                         kernel, {{"n", 9}});
 }
 
 }  // namespace
