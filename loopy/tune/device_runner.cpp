@@ -413,7 +413,8 @@ MoreRuns DeviceRunner::more_runs(const Slicing& slicing, const std::function<voi
     return more;  // it reads copies of the arrays
   }
   constexpr std::size_t most = 4;
-  constexpr std::size_t fewest = 3;
+  constexpr double much_memory = 64e6;  // which takes long to copy
+  const std::size_t fewest = memory_bytes_ > much_memory ? 1 : 3;
   constexpr double most_of_budget = 0.05;
   const InterpretArguments& first = first_values_->arguments;
   const Kernel typed = infer_types(expand_subst(kernel_));
