@@ -380,6 +380,15 @@ class Enumerator final : public TileEnumerator {
         choice_.slices = 1;
       }
     }
+    for (const std::uint16_t batch : {4, 8, 16}) {
+      if (can_hold(batch)) {
+        choice_.batch = batch;
+        blocks_ = cost_.blocks(choice_);
+        add();
+        choice_.batch = 1;
+        blocks_ = cost_.blocks(choice_);
+      }
+    }
     if (choice_.stages > 1 && cost_.is_any_transposed(choice_)) {
       choice_.may_transpose = false;  // copies of 16 bytes along the rows
       add();
@@ -394,6 +403,21 @@ class Enumerator final : public TileEnumerator {
            choice_.slow[1] > 1 && choice_.threads() >= 32 && is_power(choice_.fast_tile()) &&
            is_power(choice_.slow_tile()) &&
            blocks_ <= 2 * std::int64_t{constraints_.machine.multiprocessors};
+  }
+  /// Where the results of an iteration of a long loop are a few threads' work: a block has several
+  /// of them.
+  [[nodiscard]] bool can_hold(std::uint16_t batch) const {
+    constexpr std::int64_t most_threads = 256;
+    constexpr std::int64_t least_rounds = 8;
+    return !constraints_.machine.is_cpu && problem_.has(first_whole_loop) &&
+           !choice_.is_in_thread(first_whole_loop) && !problem_.loops[first_whole_loop].is_inner &&
+           choice_.slices == 1 && choice_.stages == 1 && choice_.swizzle_rows == 0 &&
+           choice_.shared_steps == 0 && problem_.triangles.empty() &&
+           choice_.fast_tile() >= problem_.loops[fast_loop].length &&
+           choice_.slow_tile() >= problem_.loops[slow_loop].length &&
+           choice_.threads() * batch <= most_threads &&
+           problem_.loops[first_whole_loop].length >= least_rounds * batch &&
+           blocks_ >= least_rounds * batch * constraints_.machine.multiprocessors;
   }
   /// Where more blocks than run at once read what others read, too.
   [[nodiscard]] bool gains_from_swizzle() const {

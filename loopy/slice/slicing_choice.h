@@ -22,6 +22,7 @@ struct SlicingChoice {
   std::uint16_t depth = 0;  ///< of a tile along the reduction; 0: not cut
   std::uint16_t reduction_threads = 1;
   std::uint16_t slices = 1;  ///< groups of threads that share the steps of each tile
+  std::uint16_t batch = 1;   ///< groups of threads with an iteration of the first whole loop each
   /// Steps of each thread, where several blocks share a reduction: whole tiles if it has tiles. 0:
   /// they do not.
   std::uint16_t shared_steps = 0;
@@ -44,7 +45,7 @@ struct SlicingChoice {
     return std::int64_t{fast[0]} * fast[2] * slow[0] * slow[2];
   }
   [[nodiscard]] std::int64_t threads() const {
-    return std::int64_t{fast[1]} * slow[1] * reduction_threads * slices;
+    return std::int64_t{fast[1]} * slow[1] * reduction_threads * slices * batch;
   }
   [[nodiscard]] bool is_in_thread(std::size_t loop) const {
     return loop >= first_whole_loop && (in_thread >> (loop - first_whole_loop) & 1) != 0;
@@ -79,6 +80,7 @@ using Decisions = std::tuple<
     Decision<&SlicingChoice::depth, DecisionKind::length, DecisionScope::tiles>,
     Decision<&SlicingChoice::reduction_threads, DecisionKind::length, DecisionScope::work>,
     Decision<&SlicingChoice::slices, DecisionKind::length, DecisionScope::work>,
+    Decision<&SlicingChoice::batch, DecisionKind::length, DecisionScope::tiles>,
     Decision<&SlicingChoice::shared_steps, DecisionKind::length, DecisionScope::work>,
     Decision<&SlicingChoice::fetched, DecisionKind::copies, DecisionScope::work>,
     Decision<&SlicingChoice::kept, DecisionKind::copies, DecisionScope::work>,
