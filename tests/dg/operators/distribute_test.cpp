@@ -179,15 +179,18 @@ TEST(Distribute, GivesTheBitsOfOneRankForUnevenParts) {
   expect_same_bits(few, 3, host_set(), 7, {.strategy = Strategy::fused});
 }
 
-// Kernels that read neighbours in their memory: all equations, orders, numbers of ranks; every
-// element at the rim, hardly one, and ranks without elements. The kernels of one rank are others:
-// gcc joins products and sums in one of several ways, by what is around them (measured: Euler's
-// equations), so it has to leave them apart.
-TEST(Distribute, GivesTheBitsOfOneRankByLoadsFromNeighbours) {
+/// The host's compiler, so that it rounds each product and sum by itself. The kernels of ranks that
+/// load from neighbours are not those of one rank, and gcc joins products and sums in one of
+/// several ways, by what is around them (measured: Euler's equations).
+std::string strict_compiler() {
   const char* const compiler = std::getenv("RTCG_CC");
-  const std::string strict =
-      std::string(compiler == nullptr ? "cc" : compiler) + " -ffp-contract=off";
-  const runtime::testing::EnvironmentGuard guard("RTCG_CC", strict.c_str());
+  return std::string(compiler == nullptr ? "cc" : compiler) + " -ffp-contract=off";
+}
+
+// Kernels that read neighbours in their memory: all equations, orders, numbers of ranks; every
+// element at the rim, hardly one, and ranks without elements.
+TEST(Distribute, GivesTheBitsOfOneRankByLoadsFromNeighbours) {
+  const runtime::testing::EnvironmentGuard guard("RTCG_CC", strict_compiler().c_str());
   const std::vector<Case> cases = testing::all_cases();
   int ranks = 2;
   for (const Case& each : cases) {
@@ -467,6 +470,7 @@ TEST(Distribute, ReplaysStepsWithTheBitsOfSingleStages) {
 
 // Ranks agree, remember what they chose, and have the bits of one rank; some have no elements.
 TEST(Distribute, MeasuresWhoWaits) {
+  const runtime::testing::EnvironmentGuard guard("RTCG_CC", strict_compiler().c_str());
   const Case each = testing::full_maxwell();
   const Mesh mesh = make_box_mesh(each.box);
   const auto whole = std::make_shared<const Discretization>(discretize(mesh, 2));
