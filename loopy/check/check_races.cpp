@@ -1,6 +1,7 @@
 #include "rtcg/loopy/check/check_races.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,7 @@
 #include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
 #include "rtcg/loopy/polyhedral/digits_apart.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/launch_axes.h"
 #include "rtcg/loopy/schedule/launches.h"
 
@@ -114,21 +116,30 @@ class Instance {
   /// The element, where the instance takes place at all.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> element(const IntegerValues& both) const {
     const IntegerValues values = values_of(both);
+    return contains(constraints_of(kernel_, access_.inames), values) ? written_at(values).element
+                                                                     : std::nullopt;
+  }
+  struct Written {
+    bool is_known = true;  ///< data may decide
+    std::optional<std::vector<std::int64_t>> element{};
+  };
+  /// What a point of the domain, under the kernel's names, writes.
+  [[nodiscard]] Written written_at(const IntegerValues& values) const {
+    for (const Expr& condition : access_.conditions) {
+      const auto holds = evaluate_integer(condition, values);
+      if (holds.value_or(0) == 0) {
+        return {holds.has_value()};
+      }
+    }
     std::vector<std::int64_t> element;
     for (const Expr& index : access_.indices) {
       const auto place = evaluate_integer(index, values);
       if (!place) {
-        return std::nullopt;
+        return {false};
       }
       element.push_back(*place);
     }
-    const bool holds = std::all_of(access_.conditions.begin(), access_.conditions.end(),
-                                   [&](const Expr& condition) {
-                                     return evaluate_integer(condition, values).value_or(0) != 0;
-                                   });
-    return holds && contains(constraints_of(kernel_, access_.inames), values)
-               ? std::optional(element)
-               : std::nullopt;
+    return {true, std::move(element)};
   }
   /// `i = 1, j = 2`, without the parameters.
   [[nodiscard]] std::string describe_lane(const IntegerValues& both) const {
@@ -163,15 +174,19 @@ class RaceSearch {
 
   void run() const {
     const bool is_one_statement = &first_.access() == &second_.access();
+    bool is_open = false;
     for (const PointCase& a : point_cases(first_.access())) {
       for (const PointCase& b : point_cases(second_.access())) {
         const ConstraintSet overlap = same_element(a, b);
         if (is_one_statement) {
-          search_one_statement(overlap);
+          is_open = search_one_statement(overlap) || is_open;
         } else {
           search_two_statements(overlap);
         }
       }
+    }
+    if (is_open) {
+      compare_points();
     }
   }
 
@@ -189,7 +204,8 @@ class RaceSearch {
     return with_digits_apart(std::move(set));
   }
 
-  void search_one_statement(const ConstraintSet& overlap) const {
+  /// @returns  whether it may have races that were not found
+  bool search_one_statement(const ConstraintSet& overlap) const {
     ConstraintSet same_launch = overlap;
     ConstraintSet same_iteration = overlap;
     for (const std::string& each : first_.inames()) {
@@ -201,13 +217,91 @@ class RaceSearch {
         same_iteration.add_zero(distance);
       }
     }
+    bool is_open = false;
     for (const std::string& each : first_.inames()) {
       const InameTag tag = tag_of(kernel_, each);
       if (tells_lanes_apart(tag, sharing_)) {
         // blocks run at their own pace, so that iterations order them between launches alone
-        search(tag.kind == AxisKind::grid ? same_launch : same_iteration, each, each);
+        const bool is_grid = tag.kind == AxisKind::grid;
+        is_open = search(is_grid ? same_launch : same_iteration, each, each) || is_open;
       }
     }
+    return is_open;
+  }
+
+  /// Looks at the elements of many points, one after the other: where indices are divided, hardly
+  /// any pair of points meets, and the search for a pair ends before it has found one.
+  void compare_points() const {
+    constexpr std::int64_t most_points = 8192;
+    const ConstraintSet domain = constraints_of(kernel_, first_.access().inames);
+    std::vector<std::string> names;
+    std::vector<std::int64_t> first_values;
+    std::vector<std::int64_t> counts;
+    std::int64_t points = 1;
+    for (const std::string& each : all_inames(kernel_)) {
+      if (first_.inames().count(each) == 0) {
+        continue;
+      }
+      const auto [low, high] = range_of(domain, Affine(each));
+      if (!low || !high || *high < *low) {
+        return;
+      }
+      names.push_back(each);
+      first_values.push_back(*low);
+      counts.push_back(std::min(*high - *low + 1, most_points));
+      points *= counts.back();
+      while (points > most_points) {  // a part of the box
+        const auto longest = std::max_element(counts.begin(), counts.end());
+        points /= *longest;
+        *longest /= 2;
+        points *= *longest;
+      }
+    }
+    std::map<std::string, std::map<std::vector<std::int64_t>, IntegerValues>> known;
+    for (std::int64_t number = 0; number < points; ++number) {
+      IntegerValues values;
+      std::int64_t rest = number;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        values[names[i]] = first_values[i] + rest % counts[i];
+        rest /= counts[i];
+      }
+      if (!contains(domain, values)) {
+        continue;
+      }
+      const Instance::Written written = first_.written_at(values);
+      if (!written.is_known) {
+        return;
+      }
+      for (const std::string& lane : names) {
+        if (written.element && tells_lanes_apart(tag_of(kernel_, lane), sharing_)) {
+          compare_point(lane, values, *written.element, known[lane]);
+        }
+      }
+    }
+  }
+
+  void compare_point(const std::string& lane, const IntegerValues& values,
+                     const std::vector<std::int64_t>& element,
+                     std::map<std::vector<std::int64_t>, IntegerValues>& known) const {
+    const bool is_grid = tag_of(kernel_, lane).kind == AxisKind::grid;
+    std::vector<std::int64_t> key = element;
+    for (const auto& [name, value] : values) {
+      const bool is_ordered = is_grid ? launches_.host_loops.count(name) != 0
+                                      : !tells_lanes_apart(tag_of(kernel_, name), sharing_);
+      if (is_ordered) {
+        key.push_back(value);
+      }
+    }
+    const auto [other, is_new] = known.emplace(std::move(key), values);
+    if (is_new || other->second.at(lane) == values.at(lane)) {
+      return;
+    }
+    IntegerValues witness;
+    for (const auto& [name, value] : other->second) {
+      witness[first_.renamed(name)] = value;
+      witness[second_.renamed(name)] = values.at(name);
+    }
+    complain(witness, lane);
   }
 
   void search_two_statements(const ConstraintSet& overlap) const {
@@ -226,7 +320,8 @@ class RaceSearch {
   }
 
   /// Looks for an overlap where the lane of `low` comes before that of `high` on their axis.
-  void search(const ConstraintSet& meeting, const std::string& low, const std::string& high,
+  /// @returns  whether there may be one that was not found
+  bool search(const ConstraintSet& meeting, const std::string& low, const std::string& high,
               bool is_swapped = false) const {
     const Instance& low_instance = is_swapped ? second_ : first_;
     const Instance& high_instance = is_swapped ? first_ : second_;
@@ -236,16 +331,16 @@ class RaceSearch {
       distance = distance + axis_start(kernel_, low) - axis_start(kernel_, high);
     }
     if (meeting.implies_nonnegative(-distance)) {
-      return;  // asked of what concerns the distance; of all only where that leaves a race
+      return false;  // asked of what concerns the distance; of all only where that leaves a race
     }
     ConstraintSet overlap = meeting;
     overlap.add_nonnegative(distance - 1);
     if (overlap.is_empty()) {
-      return;
+      return false;
     }
     auto names = witness_names(kernel_, {}, overlap);
     if (!names) {
-      return;
+      return false;
     }
     for (const Instance* instance : {&first_, &second_}) {
       for (std::string& each : instance->renamed_inames()) {
@@ -259,6 +354,7 @@ class RaceSearch {
     if (witness) {
       complain(*witness, low);
     }
+    return true;
   }
 
   /// The transformation that gives each lane its own elements, if there is one.

@@ -1,8 +1,13 @@
 #include "rtcg/loopy/check/check_races.h"
 
+#include <random>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "tests/loopy/check/build_kernel.h"
 #include "tests/support/expect_error.h"
 
@@ -45,6 +50,44 @@ TEST(CheckRaces, AcceptsLanesWithElementsOfTheirOwn) {
     EXPECT_EQ(message_of(kernel_of(access("grid_of", {floor_div(i, 4), modulo(i, 4)}), tag)), "");
   }
   EXPECT_EQ(message_of(kernel_of(access("out", {j}), InameTag{})), "");
+}
+
+/// Sums of digits of i: whether two of 192 lanes share an element is hard to see.
+Expr random_digits(std::mt19937& random) {
+  const auto number = [&](int least, int most) {
+    return std::uniform_int_distribution<int>(least, most)(random);
+  };
+  const int lengths[] = {2, 3, 4, 6, 8, 12, 16, 48};
+  Expr sum = 0;
+  for (int terms = number(2, 3); terms > 0; --terms) {
+    const Expr quotient = number(0, 2) == 0 ? i : floor_div(i, lengths[number(0, 7)]);
+    sum = sum +
+          number(1, 50) * (number(0, 3) == 0 ? quotient : modulo(quotient, lengths[number(0, 7)]));
+  }
+  return sum;
+}
+
+TEST(CheckRaces, FindsRacesOfDividedIndices) {
+  std::mt19937 random(1);
+  int racy = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    Kernel kernel;
+    kernel.domains = {loop("i", 192)};
+    kernel.arguments = {array("out", {100000})};
+    kernel.iname_tags["i"] = trial % 2 == 0 ? grid : block;
+    const Expr index = trial == 0 ? 5 * modulo(i, 12) + modulo(floor_div(i, 12), 4) +
+                                        48 * modulo(floor_div(i, 48), 4)
+                                  : random_digits(random);
+    kernel.instructions = {assign("s", access("out", {index}), 1, {"i"})};
+    std::set<std::int64_t> elements;
+    for (int value = 0; value < 192; ++value) {
+      elements.insert(*evaluate_integer(index, {{"i", value}}));
+    }
+    racy += elements.size() < 192 ? 1 : 0;
+    EXPECT_EQ(message_of(kernel).empty(), elements.size() == 192) << to_string(index);
+  }
+  EXPECT_GT(racy, 100);
+  EXPECT_LT(racy, 390);
 }
 
 TEST(CheckRaces, RefusesATargetThatDoesNotMentionALane) {
