@@ -308,8 +308,9 @@ class UsualDistances {
     }
   }
   [[nodiscard]] float of(double value) const {
-    const auto found = usual_.find(octave(value));
-    return found == usual_.end() ? 0 : found->second;
+    // sizes that no sample has are those of few numbers, too
+    const auto found = usual_.lower_bound(octave(value));
+    return usual_.empty() ? 0 : found == usual_.end() ? usual_.rbegin()->second : found->second;
   }
 
  private:

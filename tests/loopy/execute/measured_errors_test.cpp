@@ -159,6 +159,29 @@ TEST(MeasuredErrors, BoundEachNumberByItsOwnCondition) {
   EXPECT_GT(allowed[8], 4e-6);
 }
 
+// Of long arrays a sample says what is usual: no number of a size may be in it.
+TEST(MeasuredErrors, KnowSizesThatNoSampleHas) {
+  const Kernel kernel = make("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", "a, b: f32[n]; n: i32");
+  ArrayData right{cgen::ScalarKind::f32, {}, 1};
+  right.bytes.resize(sizeof(float) << 18U);
+  for (std::size_t i = 0; i < right.count(); ++i) {
+    right.set_element(i, 1);
+  }
+  right.set_element(4321, 1e-9);  // what cancels
+  right.set_element(54321, 0);
+  ArrayData repeat = right;
+  for (std::size_t i = 0; i < right.count(); ++i) {
+    repeat.set_element(i, right.element(i) + (i == 4321 || i == 54321 ? 0 : 1e-6));
+  }
+  MeasuredErrors errors(infer_types(kernel), {});
+  errors.add_repeat({{"b", right}}, {{"b", repeat}});
+  const std::vector<float> allowed = errors.allowed("b", right);
+  EXPECT_GT(allowed[1], 4e-6F);
+  EXPECT_GT(allowed[4321], 3e-6F);
+  EXPECT_GT(allowed[54321], 3e-6F);
+  EXPECT_LT(allowed[54321], 1e-5F);
+}
+
 TEST(MeasuredErrors, WidenWhatPartsOfSumsSay) {
   const Kernel kernel = infer_types(make_kernel("{[i]: 0 <= i < 10000}", "b[0] = sum(i, a[i])",
                                                 {.arguments = "a: f32[10000]; b: f32[1]"}));
