@@ -1,6 +1,7 @@
 #include "rtcg/loopy/transform/loosen_bounds.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -57,6 +58,32 @@ std::vector<std::string> strangers(const Kernel& kernel, const std::string& inam
   return result;
 }
 
+/// The inames of its domain that are reduced within the iname's loops by some statements that use
+/// it, and are nothing to others.
+std::vector<std::string> sums_within(const Kernel& kernel, const std::string& iname) {
+  NameSet known;
+  NameSet reduced;
+  NameSet missing;
+  const Kernel expanded = expand_subst(kernel);
+  const std::vector<std::string>& home = find_home_domain(kernel, iname)->inames;
+  for (const Instruction& each : expanded.instructions) {
+    const NameSet used = used_inames(each);
+    if (used.count(iname) == 0) {
+      continue;
+    }
+    const NameSet sums = reduction_inames(each);
+    for (const std::string& other : home) {
+      const bool is_reduced = sums.count(other) != 0 && each.within_inames.count(other) == 0;
+      (used.count(other) == 0 ? missing : is_reduced ? reduced : known).insert(other);
+    }
+  }
+  std::vector<std::string> result;
+  std::copy_if(home.begin(), home.end(), std::back_inserter(result), [&](const std::string& each) {
+    return missing.count(each) != 0 && reduced.count(each) != 0 && known.count(each) == 0;
+  });
+  return result;
+}
+
 std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& iname,
                                     const std::vector<std::string>& from) {
   std::vector<std::string> all = from;
@@ -103,15 +130,20 @@ Kernel loosen_bounds(Kernel kernel, std::string_view iname, const std::vector<st
     return home->constraints.mentions(each);
   });
   if (depends) {
-    Domain inner{loops_within(kernel, loop),
-                 home->constraints.project_out(strangers(kernel, loop))};
+    Domain sums{sums_within(kernel, loop), home->constraints};
+    std::vector<std::string> outside = strangers(kernel, loop);
+    outside.insert(outside.end(), sums.inames.begin(), sums.inames.end());
+    Domain inner{loops_within(kernel, loop), home->constraints.project_out(outside)};
     Domain around{home->inames, {}};
     std::erase(around.inames, loop);
-    for (const std::string& each : inner.inames) {
-      std::erase(around.inames, each);
+    for (const Domain* each : {&inner, &sums}) {
+      std::erase_if(around.inames, [&](const std::string& name) {
+        return std::find(each->inames.begin(), each->inames.end(), name) != each->inames.end();
+      });
     }
     std::vector<std::string> others = from;
     others.insert(others.end(), inner.inames.begin(), inner.inames.end());
+    others.insert(others.end(), sums.inames.begin(), sums.inames.end());
     ConstraintSet all = constraints_of(kernel, {from.begin(), from.end()});
     all.add(home->constraints);
     Domain outer{{loop}, {}};
@@ -124,12 +156,16 @@ Kernel loosen_bounds(Kernel kernel, std::string_view iname, const std::vector<st
     std::vector<Domain> parts;
     if (!around.inames.empty()) {
       others = inner.inames;
+      others.insert(others.end(), sums.inames.begin(), sums.inames.end());
       others.push_back(loop);
       around.constraints = home->constraints.project_out(others);
       parts.push_back(std::move(around));
     }
     parts.push_back(std::move(outer));
     parts.push_back(std::move(inner));
+    if (!sums.inames.empty()) {
+      parts.push_back(std::move(sums));
+    }
     const auto place = kernel.domains.erase(home);
     kernel.domains.insert(place, parts.begin(), parts.end());
   }

@@ -43,6 +43,22 @@ TEST(LoosenBounds, TakesADomainApart) {
   expect_equal(results_of(loose, {}), results_of(whole, {}), whole);
 }
 
+// 'k' is a loop within those of 'j' for one statement, and nothing to the other.
+TEST(LoosenBounds, LeavesSumsWithinItsLoopsThere) {
+  const Kernel whole = split_iname(
+      split_iname(
+          make_kernel("{[i, j, k]: 0 <= i, j < 20 and i - 3 <= j <= i + 3 and j <= k <= j + 2}",
+                      "b[i] = sum(j, a[j])\nc[i] = sum(j, sum(k, a[k]))",
+                      {.arguments = "a: f64[22]; b, c: f64[20]"}),
+          "i", 8),
+      "j", 4);
+  const Kernel loose = loosen_bounds(whole, "j_outer", {"i_inner"});
+  EXPECT_EQ(with_parent_inames(loose, {"j_inner"}),
+            (NameSet{"i_inner", "i_outer", "j_inner", "j_outer"}));
+  EXPECT_EQ(with_parent_inames(loose, {"k"}).count("j_inner"), 1U);
+  expect_equal(results_of(loose, {}), results_of(whole, {}), whole);
+}
+
 // 'l' is of another statement: the loops of the sum are not within it.
 TEST(LoosenBounds, LeavesInamesOfOtherStatementsAlone) {
   const Kernel whole = split_iname(
