@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/rule_operation.h"
 #include "rtcg/loopy/create/infer_arguments.h"
 #include "rtcg/loopy/create/infer_inames.h"
+#include "rtcg/loopy/create/keep_projections.h"
 #include "rtcg/loopy/create/kernel_parts.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
 #include "rtcg/loopy/create/parse_arguments.h"
@@ -259,7 +260,7 @@ class KernelMaker {
         }
       }
     }
-    kernel = with_simple_predicates(std::move(kernel));
+    kernel = detail::with_projections(with_simple_predicates(std::move(kernel)));
     if (!parts_.sequential_dependencies) {
       detail::refuse_half_written(kernel);
     }

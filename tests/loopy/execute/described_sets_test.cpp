@@ -35,6 +35,34 @@ TEST(DescribedSets, UnionsRunOnAxes) {
       "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)", {{"n", 23}});
 }
 
+// Statements and sums that use some inames of a domain alone run for those of their values that go
+// with values of the others.
+TEST(DescribedSets, PartsOfADomainHaveItsGaps) {
+  run("domains {[i, j]: 0 <= i < n and i = 2*j}\narguments a, c: f32[n]; n: i32\n"
+      "statements c[i] = sum(j, a[j])",
+      "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 21}});
+  const char* const window =
+      "domains {[i, j, k]: 0 <= i < n and i - 7 <= j <= i + 7 and 0 <= j < n and j = 3*k + 1}\n"
+      "arguments a, b, c: f32[n]; n: i32\nassume n >= 2\n"
+      "statements\n  b[i] = sum(j, 1)\n  c[i] = sum(j, sum(k, a[k]))";
+  for (const int n : {2, 5, 37}) {
+    run(window, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", n}});
+    run(window, "split_iname(i, 4, inner_tag=ilp); split_iname(j, 5)", {{"n", n}});
+  }
+  run("domains {[j, k]: 0 <= j < 3*n and j = 3*k + 1}\narguments a, b: f32[3*n]; n: i32\n"
+      "statements\n  b[j] = 1\n  a[k] = 2",
+      "split_iname(j, 4, outer_tag=g.0, inner_tag=l.0)", {{"n", 9}});
+  run("domains {[i, j]: 0 <= i, j < n and (i + j) mod 2 = 0}\n"
+      "arguments a: f32[n, n]; c: f32[n]; n: i32\nstatements\n  c[i] = 1\n  a[i, j] = 2",
+      "tag_inames(j:l.0)\nfix_parameters(n:5)", {{"n", 5}});
+  EXPECT_ERROR("loopy.make_kernel.partial_use",
+               make_kernel("{[j, k]: 0 <= j < n and 2*j <= 3*k <= 2*j + 1}", "b[j] = 1\na[k] = 2",
+                           {.arguments = "a, b: f32[n]; n: i32"}));
+  // windows that are wide enough have no gaps
+  EXPECT_NO_THROW(make_kernel("{[j, k]: 0 <= j < n and 2*j <= 3*k <= 2*j + 4}",
+                              "b[j] = 1\na[k] = 2", {.arguments = "a, b: f32[2*n]; n: i32"}));
+}
+
 TEST(DescribedSets, DiamondsRunAsLoopsAndOnAxes) {
   const char* sweep =
       "domains {[t, x]: 1 <= t < 6 and 1 <= x < 15}\narguments u: f32[6, 16]\n"
@@ -175,8 +203,7 @@ TEST(Defect17, EqualShapesFuseAndValuesFlow) {
   const Kernel expected = kernel_from_text(
       "domains {[i]: 0 <= i < n}\narguments a: f32[n]; b: f32[n + 2]; c: f32[n]\n"
       "statements\n  b[i + 2] = a[i] + 1\n  c[i] = 2*a[i] + 2");
-  expect_same_everywhere(fuse_kernels(first, second, {.data_flow = {"b"}}), expected,
-                         {{"n", 13}});
+  expect_same_everywhere(fuse_kernels(first, second, {.data_flow = {"b"}}), expected, {{"n", 13}});
 }
 
 }  // namespace
