@@ -4,6 +4,7 @@
 
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
+#include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/why_not.h"
 #include "tests/loopy/support/replay.h"
 #include "tests/loopy/support/same_results.h"
