@@ -247,6 +247,28 @@ TEST(GuardedReductions, GiveTheSameWhereTilesAskForTheirItems) {
                          {{"n", 1}});
 }
 
+// the domain of the items has the iname of the sum, too
+TEST(GuardedReductions, KnowSumsWhoseBoundsDependOnItems) {
+  const Kernel triangle = guarded_kernel("{[i, j, e]: 0 <= i, j < n and 0 <= e <= j}",
+                                         "s[i, j] = if(j < i, sum(e, q[i, e]*k[j, e]), 1)",
+                                         "q, k: f32[n, n]; s: f32[n, n]; n: i32");
+  const Kernel outer_sum =
+      guarded_kernel("{[i, j, e]: 0 <= i, j < n and j <= e <= i + j and e < n}",
+                     "s[i] = sum(j, if(2*j < i + 9, sum(e, q[i, e]*k[j, e]), 1))",
+                     "q, k: f32[n, n]; s: f32[n]; n: i32");
+  for (const char* recipe : {"split_iname(i, 3, outer_tag=g.0, inner_tag=ilp)",
+                             "split_iname(j, 3, inner_tag=unr)\n"
+                             "split_iname(i, 3, outer_tag=g.0, inner_tag=ilp)",
+                             "split_iname(i, 8, outer_tag=g.0)\n"
+                             "split_iname(i_inner, 2, outer_tag=l.0, inner_tag=ilp)"}) {
+    SCOPED_TRACE(recipe);
+    for (const int n : {1, 13}) {
+      expect_same_everywhere(apply_recipe(triangle, recipe), triangle, {{"n", n}});
+      expect_same_everywhere(apply_recipe(outer_sum, recipe), outer_sum, {{"n", n}});
+    }
+  }
+}
+
 // items of a row, and a sum over the threads of a block
 TEST(GuardedReductions, SumOverThreadsWhereTilesAskForTheirItems) {
   const Kernel kernel = score_kernel("s[i, j] = if(j <= i, sum(e, q[i, e]*k[j, e]), -1)");
