@@ -9,6 +9,7 @@
 #include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/preprocess/realizer.h"
+#include "rtcg/loopy/transform/copy_inames.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -39,14 +40,7 @@ std::int64_t Realizer::length_of(const std::string& iname) const {
 
 std::string Realizer::add_axis_iname(const std::string& base, const std::string& like,
                                      std::int64_t length) {
-  const std::string iname = names_.make(base);
-  Domain domain;
-  domain.inames = {iname};
-  domain.constraints.add_nonnegative(Affine(iname));
-  domain.constraints.add_nonnegative(Affine(length - 1) - Affine(iname));
-  kernel_.domains.push_back(std::move(domain));
-  kernel_.iname_tags.insert_or_assign(iname, tag_of(kernel_, like));
-  return iname;
+  return add_counted_iname(kernel_, names_, base, length, tag_of(kernel_, like));
 }
 
 std::string Realizer::whole_axis(const std::string& iname) {

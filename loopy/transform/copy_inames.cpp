@@ -86,6 +86,20 @@ bool is_tied(const Kernel& kernel, const std::string& iname, const NameSet& othe
          std::any_of(set.congruences().begin(), set.congruences().end(), ties);
 }
 
+std::string add_counted_iname(Kernel& kernel, NameGenerator& names, const std::string& base,
+                              std::int64_t length, const InameTag& tag) {
+  const std::string iname = names.make(base);
+  Domain domain;
+  domain.inames = {iname};
+  domain.constraints.add_nonnegative(Affine(iname));
+  domain.constraints.add_nonnegative(Affine(length - 1) - Affine(iname));
+  kernel.domains.push_back(std::move(domain));
+  if (tag.kind != AxisKind::sequential) {
+    kernel.iname_tags.insert_or_assign(iname, tag);
+  }
+  return iname;
+}
+
 std::string copy_name(NameGenerator& names, const std::string& iname) {
   for (int number = 0;; ++number) {
     const std::string candidate = fmt::format("{}_{}", iname, number);

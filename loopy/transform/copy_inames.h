@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <cstdint>
 #include <string>
 
 #include "rtcg/cgen/support/name_generator.h"
@@ -20,6 +21,10 @@ namespace rtcg::loopy {
 /// inames `used` only.
 [[nodiscard]] bool is_tied(const Kernel& kernel, const std::string& iname, const NameSet& others,
                            const NameSet& used);
+
+/// A new iname from 0 to `length - 1`, with a tag unless it is `for`, in a domain of its own.
+std::string add_counted_iname(Kernel& kernel, NameGenerator& names, const std::string& base,
+                              std::int64_t length, const InameTag& tag);
 
 /// `i_0`, or with another number where that is taken.
 [[nodiscard]] std::string copy_name(NameGenerator& names, const std::string& iname);

@@ -213,20 +213,6 @@ class UpdateReducer {
                : update_->combine(start, sum);
   }
 
-  /// A new loop of that length.
-  std::string add_loop(const std::string& base, std::int64_t length, const InameTag& tag) {
-    const std::string iname = names_.make(base);
-    Domain domain;
-    domain.inames = {iname};
-    domain.constraints.add_nonnegative(Affine(iname));
-    domain.constraints.add_nonnegative(Affine(length - 1) - Affine(iname));
-    kernel_.domains.push_back(std::move(domain));
-    if (tag.kind != AxisKind::sequential) {
-      kernel_.iname_tags.insert_or_assign(iname, tag);
-    }
-    return iname;
-  }
-
   /// Lets threads and lanes keep what an update combines. Adds the statement that starts it.
   /// @returns  what a block has
   Expr keep(Instruction& update, std::vector<Instruction>& fills) {
@@ -253,9 +239,9 @@ class UpdateReducer {
                fmt::format("the number of threads or lanes along '{}' is not constant", each));
       }
       const std::int64_t length = *last + 1;
-      const std::string z = add_loop(own.name + "_z", length, tag);
-      sum.inames.push_back(
-          add_loop(own.name + "_h", length, tag.is_lane() ? InameTag{AxisKind::unroll} : tag));
+      const std::string z = add_counted_iname(kernel_, names_, own.name + "_z", length, tag);
+      sum.inames.push_back(add_counted_iname(kernel_, names_, own.name + "_h", length,
+                                             tag.is_lane() ? InameTag{AxisKind::unroll} : tag));
       fill.within_inames.insert(z);
       here.emplace_back(Name{each});
       filled.emplace_back(Name{z});

@@ -34,6 +34,18 @@ inline std::size_t box_elements(const BoxOptions& options) {
   return make_box_mesh(options).element_count();
 }
 
+/// Ranks of elements for four ranks: in turns, so that all have remote faces; one element, and
+/// ranks without elements, the first too.
+inline std::vector<std::vector<int>> uneven_parts(std::size_t elements) {
+  std::vector<int> in_turns(elements);
+  std::vector<int> uneven(elements, 2);
+  for (std::size_t i = 0; i < elements; ++i) {
+    in_turns[i] = static_cast<int>(i % 4);
+  }
+  uneven[elements / 2] = 1;
+  return {in_turns, uneven};
+}
+
 /// Maxwell's equations with everything that a domain may have.
 inline Case full_maxwell() {
   MaxwellOptions options;

@@ -159,16 +159,10 @@ TEST(Distribute, GivesTheBitsOfOneRankForOneToThirteenRanks) {
 // without elements, also the first; more ranks than elements.
 TEST(Distribute, GivesTheBitsOfOneRankForUnevenParts) {
   const Case each = testing::full_maxwell();
-  const std::size_t elements = testing::box_elements(each.box);
-  std::vector<int> in_turns(elements);
-  std::vector<int> uneven(elements, 2);
-  for (std::size_t i = 0; i < elements; ++i) {
-    in_turns[i] = static_cast<int>(i % 4);
-  }
-  uneven[elements / 2] = 1;
   for (const Strategy strategy : strategies) {
-    expect_same_bits(each, 2, host_set(), 4, {.strategy = strategy}, {.rank_of = in_turns});
-    expect_same_bits(each, 2, host_set(), 4, {.strategy = strategy}, {.rank_of = uneven});
+    for (const std::vector<int>& rank_of : testing::uneven_parts(testing::box_elements(each.box))) {
+      expect_same_bits(each, 2, host_set(), 4, {.strategy = strategy}, {.rank_of = rank_of});
+    }
   }
   Case few = testing::all_cases().front();
   for (const Case& candidate : testing::all_cases()) {
@@ -206,14 +200,7 @@ TEST(Distribute, GivesTheBitsOfOneRankByLoadsFromNeighbours) {
                      {.precision = precision}, {}, by_kernels);
   }
   const Case each = testing::full_maxwell();
-  const std::size_t elements = testing::box_elements(each.box);
-  std::vector<int> in_turns(elements);
-  std::vector<int> uneven(elements, 2);
-  for (std::size_t i = 0; i < elements; ++i) {
-    in_turns[i] = static_cast<int>(i % 4);
-  }
-  uneven[elements / 2] = 1;
-  for (const std::vector<int>& rank_of : {in_turns, uneven}) {
+  for (const std::vector<int>& rank_of : testing::uneven_parts(testing::box_elements(each.box))) {
     expect_same_bits(each, 2, host_set(), 4, {}, {.rank_of = rank_of}, by_kernels);
   }
 }

@@ -541,15 +541,9 @@ TEST(SolvePoissonOverRanks, HasTheBitsOfOneRankInOneAndThreeDimensions) {
 TEST(SolvePoissonOverRanks, HasTheBitsOfOneRankForUnevenParts) {
   const RanksCase each{.box = testing::box(2, 3),
                        .preconditioner = PoissonPreconditioner::block_jacobi};
-  const std::size_t elements = testing::box_elements(each.box);
-  std::vector<int> in_turns(elements);
-  std::vector<int> uneven(elements, 2);
-  for (std::size_t i = 0; i < elements; ++i) {
-    in_turns[i] = static_cast<int>(i % 4);
+  for (const std::vector<int>& rank_of : testing::uneven_parts(testing::box_elements(each.box))) {
+    expect_bits_of_one_rank(each, host_set(), 4, {.rank_of = rank_of});
   }
-  uneven[elements / 2] = 1;
-  expect_bits_of_one_rank(each, host_set(), 4, {.rank_of = in_turns});
-  expect_bits_of_one_rank(each, host_set(), 4, {.rank_of = uneven});
   expect_bits_of_one_rank({.box = testing::box(1, 4)}, host_set(), 7);
   expect_bits_of_one_rank(
       {.box = testing::box(1, 5000), .order = 1, .precision = Precision::single}, host_set(), 3);
