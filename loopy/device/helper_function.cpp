@@ -338,7 +338,9 @@ cgen::Statement HelperFunction::definition() const {
 
 bool HelperFunction::is_pure() const noexcept {
   return kind_ == Helper::floor_div || kind_ == Helper::floor_mod ||
-         kind_ == Helper::integer_power || kind_ == Helper::complex_of_texel;
+         kind_ == Helper::integer_power || kind_ == Helper::complex_of_texel ||
+         kind_ == Helper::add_pairs || kind_ == Helper::subtract_pairs ||
+         kind_ == Helper::multiply_pairs;
 }
 
 bool is_helper_name(std::string_view name) {
