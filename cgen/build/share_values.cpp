@@ -1,7 +1,6 @@
 #include "rtcg/cgen/build/share_values.h"
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 

@@ -55,7 +55,7 @@ bool always_has_room(const ConstraintSet& set, const std::string& name) {
   return !has_congruence(set, name);
 }
 
-/// Whether the sets leave none of the points out.
+/// Whether the sets together have all of the points.
 bool are_all_of(SetUnion sets, const ConstraintSet& points) {
   const std::size_t count = disjoint_parts(sets).size();
   sets.push_back(points);

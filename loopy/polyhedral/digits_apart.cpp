@@ -188,8 +188,8 @@ Affine in_lowest_terms(const Affine& zero) {
   return divisor > 1 && zero.constant() % divisor == 0 ? zero.divided_rounding_down(divisor) : zero;
 }
 
-/// Quotients in terms of each other and of the rest, by what is 0. What mentions none of them, or
-/// none alone, is left.
+/// Solves what is 0 for the quotients, and puts the solutions into the others. Keeps what mentions
+/// no quotient, and what cannot be solved for one.
 std::vector<Affine> without_quotients(std::vector<Affine> zeros,
                                       const std::vector<Remainder>& remainders) {
   const auto is_quotient = [&](const std::string& name) {
