@@ -135,10 +135,11 @@ class Projections {
                                   const std::vector<std::string>& unused) {
     throw InvalidInput(
         "loopy.make_kernel.partial_use",
-        fmt::format("statement '{}' uses some inames of a domain without '{}', and which of their "
-                    "values go with values of it are several sets: give the statement inames of "
-                    "its own, in a domain with 'exists {}: ...'",
-                    instruction.id, unused.front(), unused.front()));
+        fmt::format(
+            "statement '{0}' uses other inames of a domain, but not '{1}', and the values "
+            "for which there is a '{1}' form several sets: give the statement inames of its "
+            "own, in a domain with 'exists {1}: ...'",
+            instruction.id, unused.front()));
   }
 
   Kernel& kernel_;
