@@ -282,10 +282,25 @@ void MeasuredErrors::add_other_reals(ArgumentData& right, const ArgumentData& ot
 
 namespace {
 
-/// What nine of ten numbers of about a size have as their distance: few runs may agree by chance.
+/// The root of the mean square of an array's finite numbers.
+double typical_size(const ArrayData& array) {
+  double squares = 0;
+  std::size_t finite = 0;
+  for (std::size_t i = 0; i < array.count(); ++i) {
+    const double value = array.element(i);
+    squares += std::isfinite(value) ? value * value : 0;
+    finite += std::isfinite(value) ? 1 : 0;
+  }
+  return finite == 0 ? 0 : std::sqrt(squares / static_cast<double>(finite));
+}
+
+/// What numbers of about a size have as their distance: few runs may agree by chance. Nine of ten
+/// say it, and up to `roundings_of_array` all of them do: of many numbers that are exact and few
+/// that cancel, the few have errors of the array's size.
 class UsualDistances {
  public:
-  UsualDistances(const ArrayData& right, const std::vector<float>& distances) {
+  UsualDistances(const ArrayData& right, const std::vector<float>& distances,
+                 float roundings_of_array) {
     constexpr std::size_t most = 1 << 17;
     constexpr std::size_t fewest_of_size = 32;
     const std::size_t step = std::max<std::size_t>(1, distances.size() / most);
@@ -301,7 +316,8 @@ class UsualDistances {
       few.insert(few.end(), some.begin(), some.end());
       const auto ninth = few.begin() + static_cast<std::ptrdiff_t>(few.size() * 9 / 10);
       std::nth_element(few.begin(), ninth, few.end());
-      usual_[size] = *ninth;
+      const float largest = *std::max_element(ninth, few.end());
+      usual_[size] = std::max(*ninth, std::min(largest, roundings_of_array));
       if (few.size() >= fewest_of_size) {
         few.clear();
       }
@@ -342,20 +358,13 @@ std::vector<float> MeasuredErrors::allowed(const std::string& array, const Array
       }
     });
   };
+  const double typical = typical_size(right);
   const auto errors = errors_.find(array);
   const auto repeats = repeats_.find(array);
   const auto is_zero = [](float distance) { return distance == 0; };
   const bool has_errors = errors != errors_.end() &&
                           !std::all_of(errors->second.begin(), errors->second.end(), is_zero);
   if (!has_errors && repeats == repeats_.end()) {
-    double squares = 0;
-    std::size_t finite = 0;
-    for (std::size_t i = 0; i < bounds.size(); ++i) {
-      const double value = right.element(i);
-      squares += std::isfinite(value) ? value * value : 0;
-      finite += std::isfinite(value) ? 1 : 0;
-    }
-    const double typical = finite == 0 ? 0 : std::sqrt(squares / static_cast<double>(finite));
     set_all(
         [&](std::size_t, double size) { return (roundings + 2 * root) * unit * (size + typical); });
     return bounds;
@@ -364,8 +373,9 @@ std::vector<float> MeasuredErrors::allowed(const std::string& array, const Array
   const std::vector<float> none(bounds.size());
   const std::vector<float>& own = has_errors ? errors->second : none;
   const std::vector<float>& repeated = repeats != repeats_.end() ? repeats->second : none;
-  const UsualDistances usual_errors(right, own);
-  const UsualDistances usual_repeats(right, repeated);
+  const auto roundings_of_array = static_cast<float>(roundings * unit * typical);
+  const UsualDistances usual_errors(right, own, roundings_of_array);
+  const UsualDistances usual_repeats(right, repeated, roundings_of_array);
   set_all([&](std::size_t i, double size) {
     const float error = std::max(own[i], usual_errors.of(size));
     const float repeat = std::max(repeated[i], usual_repeats.of(size));

@@ -56,10 +56,10 @@ class MeasuredErrors {
   void add_other_reals(ArgumentData& right, const ArgumentData& other);
 
   /// How far each number of an array may be from the reference's. With E the reference's error and
-  /// R the distance of repeats (the largest of the number's own and of what nine of ten numbers of
-  /// its size have), L the length of sums, P the parts of the reference's, u twice the error of
-  /// rounding to nearest in the array's type, or in a coarser one that values are rounded to on the
-  /// way:
+  /// R the distance of repeats (the largest of the number's own, of what nine of ten numbers of its
+  /// size have, and of what any of them has up to 16 u times the root of the mean square), L the
+  /// length of sums, P the parts of the reference's, u twice the error of rounding to nearest in
+  /// the array's type, or in a coarser one that values are rounded to on the way:
   ///     4 (max(1, sqrt(L) / (1 + sqrt(L)/P)) E + R) + (16 + sqrt(L)) u |right|
   /// Where nothing was measured, or no run differed: (16 + 2 sqrt(L)) u (|right| + root of the mean
   /// square). 0 for integers.

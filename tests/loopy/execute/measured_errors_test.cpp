@@ -182,6 +182,27 @@ TEST(MeasuredErrors, KnowSizesThatNoSampleHas) {
   EXPECT_LT(allowed[54321], 1e-5F);
 }
 
+// Segments of one number are exact, longer ones of the same size cancel. The repeats of some of
+// these agree by chance.
+TEST(MeasuredErrors, KnowNumbersThatCancelAmongExactOnes) {
+  const Kernel kernel = make("{[i]: 0 <= i < n}", "b[i] = 2*a[i]", "a, b: f32[n]; n: i32");
+  ArrayData right{cgen::ScalarKind::f32, {}, 1};
+  right.bytes.resize(sizeof(float) << 16U);
+  ArrayData repeat = right;
+  for (std::size_t i = 0; i < right.count(); ++i) {
+    const bool is_small = i % 8 == 0;
+    right.set_element(i, is_small ? 3e-5 : 1);
+    repeat.set_element(i, is_small ? 3e-5 + (i % 400 == 0 ? 1e-7 : 0) : 1 + 1e-7);
+  }
+  repeat.set_element(8, 1);  // of a jump, which says nothing about the others
+  MeasuredErrors errors(infer_types(kernel), {});
+  errors.add_repeat({{"b", right}}, {{"b", repeat}});
+  const std::vector<float> allowed = errors.allowed("b", right);
+  EXPECT_GT(allowed[16], 3e-7F);
+  EXPECT_LT(allowed[16], 1e-5F);
+  EXPECT_GT(allowed[8], 1);
+}
+
 TEST(MeasuredErrors, WidenWhatPartsOfSumsSay) {
   const Kernel kernel = infer_types(make_kernel("{[i]: 0 <= i < 10000}", "b[0] = sum(i, a[i])",
                                                 {.arguments = "a: f32[10000]; b: f32[1]"}));
