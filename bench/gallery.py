@@ -4,11 +4,13 @@
     bench/gallery.py                                  every kernel for which a peer is known
     bench/gallery.py softmax conv_3x3 --budget 10     these two, 10 s of search each
     bench/gallery.py --family contractions --json gallery.jsonl
+    bench/gallery.py --family contractions --type f64
 
 For each kernel: the fastest slicing that `rtcg tune` finds within the budget, its share of the roofline
-of an H100 or H200 (f32 arithmetic without tensor cores, memory as a copy reaches it), and the time of PyTorch
-(f32 without TF32) or CuPy where they have the operation. A ratio above 1 means that the peer takes longer. A
-kernel without a peer is compared with a copy of as many bytes. Sizes are those of the kernel file.
+of an H100 or H200 (f32 arithmetic without tensor cores, which is also the rate of f64 on them; memory as a
+copy reaches it), and the time of PyTorch (f32 without TF32) or CuPy where they have the operation. A ratio above 1
+means that the peer takes longer. A kernel without a peer is compared with a copy of as many bytes. Sizes are those
+of the kernel file, and so is the type of the numbers unless --type names another.
 
 Needs a GPU, `rtcg` (--rtcg PATH, otherwise build/bin/rtcg) and PyTorch.
 """
@@ -19,6 +21,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import torch
 import torch.nn.functional as F
@@ -420,11 +423,22 @@ def tune(rtcg, path, budget):
     return json.loads(done.stdout)
 
 
-def measure(name, rtcg, budget):
+def with_type(path, numbers, folder):
+    """A copy of a kernel file whose numbers are of another type."""
+    text, found = re.subn(r"^type \w+$", "type " + numbers, path.read_text(), flags=re.M)
+    if found != 1:
+        raise RuntimeError(f"{path.name} has no line 'type', so its numbers cannot be {numbers}")
+    other = pathlib.Path(folder) / path.name
+    other.write_text(text)
+    return other
+
+
+def measure(name, rtcg, budget, numbers):
     row = {"kernel": name}
     path = next(GALLERY.glob(f"*/{name}.loopy"))
     try:
-        result = tune(rtcg, path, budget)
+        with tempfile.TemporaryDirectory() as folder:
+            result = tune(rtcg, with_type(path, numbers, folder) if numbers else path, budget)
         best = next(each for each in result["tried"] if "us" in each)
         row.update(us=best["us"], predicted_us=best["predicted_us"], slicing=best["slicing"],
                    listed=result["known"], tried=len(result["tried"]),
@@ -465,6 +479,7 @@ def main():
     parser.add_argument("kernels", nargs="*", help="names of gallery kernels")
     parser.add_argument("--family", help="all kernels of a family, such as contractions")
     parser.add_argument("--budget", type=float, default=10, help="seconds of search a kernel")
+    parser.add_argument("--type", choices=["f32", "f64"], help="of the numbers, in place of that of the kernel file")
     parser.add_argument("--rtcg", default=str(ROOT / "build" / "bin" / "rtcg"))
     parser.add_argument("--json", help="file for the figures, a line a kernel")
     options = parser.parse_args()
@@ -472,6 +487,8 @@ def main():
         sys.exit("gallery.py: there is no GPU")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
+    if options.type == "f64":
+        torch.set_default_dtype(torch.float64)
     names = options.kernels or (
         sorted(each.stem for each in (GALLERY / options.family).glob("*.loopy")) if options.family
         else list(PEERS) + COPIES)
@@ -484,7 +501,7 @@ def main():
     print("|---|---|---|---|---|---|---|---|---|")
     ratios = []
     for name in names:
-        row = measure(name, options.rtcg, options.budget)
+        row = measure(name, options.rtcg, options.budget, options.type)
         if "ratio" in row and row["peer"] != "copy":
             ratios.append(row["ratio"])
         print(f"| {name} | {text_of(row, 'us', '.1f')} | {text_of(row, 'share', '.0%')} | "
