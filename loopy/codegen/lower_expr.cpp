@@ -1,6 +1,8 @@
 #include "rtcg/loopy/codegen/lower_expr.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -226,6 +228,13 @@ class Lowering {
     }
     const Type type =
         cgen::Scalar{division_kind(*left_kind, *right_kind, left_value >= 0, right_value >= 0)};
+    if (right_is_positive && std::has_single_bit(static_cast<std::uint64_t>(*right_value)) &&
+        cgen::is_signed(*left_kind) && left.type() == type) {
+      // two's complement, and shifts that keep the sign, as all compilers have them
+      return kind == Helper::floor_mod
+                 ? left & lower(Expr(*right_value - 1), own)
+                 : left >> cgen::Expr(std::countr_zero(static_cast<std::uint64_t>(*right_value)));
+    }
     const HelperFunction function(kind, type);
     scope_.helpers->insert(function);
     const cgen::Expr result = cgen::call(function.name(), {left, right}, type);

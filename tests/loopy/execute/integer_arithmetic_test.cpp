@@ -1,5 +1,6 @@
 // Integers of all widths, against C++ in 128 bits.
 #include <cstring>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -162,6 +163,50 @@ TEST(Defect01, CudaTextDividesInTheTypeOfTheOperands) {
   EXPECT_NE(text.find("floor_div_i64(x[i], m)"), std::string::npos) << text;
   EXPECT_NE(text.find("key[i] % 35"), std::string::npos) << text;
   EXPECT_NE(text.find("floor_div_i64(key[i], k)"), std::string::npos) << text;
+}
+
+// Powers of two take a mask or a shift, which round down for all signs.
+TEST(IntegerDivision, ByAPowerOfTwoTakesOneOperation) {
+  const Kernel kernel = with_arguments(
+      "{[i]: 0 <= i < 6}",
+      "q[i] = x[i] // 8\nr[i] = x[i] % 8\ns[i] = x[i] // 1\nt[i] = k[i] % 4611686018427387904\n"
+      "u[i] = k[i] // 4611686018427387904\nv[i] = x[i] // 4294967296\nw[i] = x[i] % 2147483648\n"
+      "o[i] = (m[i] + 100) // 64 - m[i] % 2",
+      "x, q, r, s: i32[6]; k, t, u, v, w: i64[6]; m: i8[6]; o: i32[6]");
+  const std::string text = generate_text(kernel, Target::cuda);
+  EXPECT_NE(text.find("q[i] = x[i] >> 3;"), std::string::npos) << text;
+  EXPECT_NE(text.find("r[i] = x[i] & 7;"), std::string::npos) << text;
+  const std::vector<std::int32_t> x = {0, 7, -1, -8, -2147483647 - 1, 2147483647};
+  const std::vector<std::int64_t> k = {0,
+                                       -1,
+                                       4611686018427387904,
+                                       -4611686018427387905,
+                                       std::numeric_limits<std::int64_t>::min(),
+                                       std::numeric_limits<std::int64_t>::max()};
+  const std::vector<std::int8_t> m = {0, 1, -1, -100, -128, 127};
+  ArgumentData given{
+      {"x", data_of(Kind::i32, x)}, {"k", data_of(Kind::i64, k)}, {"m", data_of(Kind::i8, m)}};
+  for (const char* name : {"q", "r", "s", "o"}) {
+    given.emplace(name, data_of(Kind::i32, std::vector<std::int32_t>(6)));
+  }
+  for (const char* name : {"t", "u", "v", "w"}) {
+    given.emplace(name, data_of(Kind::i64, std::vector<std::int64_t>(6)));
+  }
+  constexpr std::int64_t large = 4611686018427387904;
+  for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
+    const ArgumentData found = run_kernel(kernel, {}, given, device);
+    for (std::size_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(values_of<std::int32_t>(found.at("q"))[i], floor_quotient(x[i], 8));
+      EXPECT_EQ(values_of<std::int32_t>(found.at("r"))[i], floor_rest(x[i], 8));
+      EXPECT_EQ(values_of<std::int32_t>(found.at("s"))[i], x[i]);
+      EXPECT_EQ(values_of<std::int64_t>(found.at("t"))[i], floor_rest(k[i], large));
+      EXPECT_EQ(values_of<std::int64_t>(found.at("u"))[i], floor_quotient(k[i], large));
+      EXPECT_EQ(values_of<std::int64_t>(found.at("v"))[i], floor_quotient(x[i], 4294967296));
+      EXPECT_EQ(values_of<std::int64_t>(found.at("w"))[i], floor_rest(x[i], 2147483648));
+      EXPECT_EQ(values_of<std::int32_t>(found.at("o"))[i],
+                floor_quotient(m[i] + 100, 64) - floor_rest(m[i], 2));
+    }
+  }
 }
 
 TEST(Defect01, SubscriptsOf64BitsAreDividedInThem) {
