@@ -238,6 +238,17 @@ class UpdateReader {
   NameSet on_grid_{};
 };
 
+/// Whether the updates that are read together are those of the loop of neighbours: it is within the
+/// long one, which would repeat it as a whole.
+[[nodiscard]] bool has_unrolled_rows(const UpdateProblem& problem, const UpdateChoice& choice) {
+  return problem.has_rows && problem.loops[1].length >= choice.threads * choice.unrolled;
+}
+
+/// Iterations of the long loop that each thread has.
+[[nodiscard]] std::int64_t steps_across(const UpdateProblem& problem, const UpdateChoice& choice) {
+  return choice.steps * (has_unrolled_rows(problem, choice) ? 1 : choice.unrolled);
+}
+
 /// Threads of a block: no more than iterations.
 [[nodiscard]] std::int64_t update_threads(const UpdateProblem& problem,
                                           const UpdateChoice& choice) {
@@ -248,7 +259,7 @@ class UpdateReader {
 [[nodiscard]] std::int64_t update_blocks(const UpdateProblem& problem, const UpdateChoice& choice) {
   const std::int64_t along = problem.has_rows ? choice.rows : choice.threads;
   std::int64_t blocks =
-      ceil_divide(problem.loops.front().length, along * choice.steps * choice.unrolled);
+      ceil_divide(problem.loops.front().length, along * steps_across(problem, choice));
   for (const std::size_t each : problem.on_grid) {
     blocks *= problem.loops[each].length;
   }
@@ -258,22 +269,28 @@ class UpdateReader {
 [[nodiscard]] Slicing update_slicing(const UpdateProblem& problem, const UpdateChoice& choice) {
   Slicing slicing;
   InameSlicing across{problem.loops.front().iname, {{0, {AxisKind::grid, 0}}}};
-  const auto add = [&](std::int64_t length, AxisKind kind, int number) {
+  const auto add = [](InameSlicing& loop, std::int64_t length, AxisKind kind, int number) {
     if (length > 1) {
-      across.factors.push_back({length, {kind, number}});
+      loop.factors.push_back({length, {kind, number}});
     }
   };
-  add(choice.steps, AxisKind::sequential, 0);
-  add(choice.unrolled, AxisKind::unroll, 0);
+  add(across, choice.steps, AxisKind::sequential, 0);
+  if (!has_unrolled_rows(problem, choice)) {
+    add(across, choice.unrolled, AxisKind::unroll, 0);
+  }
   if (problem.has_rows) {
-    add(choice.rows, AxisKind::block, 1);
+    add(across, choice.rows, AxisKind::block, 1);
   } else {
-    add(choice.threads, AxisKind::block, 0);
+    add(across, choice.threads, AxisKind::block, 0);
   }
   slicing.inames.push_back(std::move(across));
   if (problem.has_rows) {
-    slicing.inames.push_back(
-        {problem.loops[1].iname, {{0, {}}, {choice.threads, {AxisKind::block, 0}}}});
+    InameSlicing along{problem.loops[1].iname, {{0, {}}}};
+    if (has_unrolled_rows(problem, choice)) {
+      add(along, choice.unrolled, AxisKind::unroll, 0);
+    }
+    along.factors.push_back({choice.threads, {AxisKind::block, 0}});
+    slicing.inames.push_back(std::move(along));
   }
   int axis = 1;
   for (const std::size_t each : problem.on_grid) {
@@ -290,7 +307,7 @@ class UpdateReader {
 /// Elements of one copy.
 [[nodiscard]] std::int64_t private_elements(const UpdateProblem& problem,
                                             const UpdateChoice& choice, std::size_t array) {
-  const bool is_across = problem.has_rows && choice.rows * choice.steps * choice.unrolled == 1;
+  const bool is_across = problem.has_rows && choice.rows * steps_across(problem, choice) == 1;
   return is_across ? problem.arrays[array].elements_across : problem.arrays[array].elements;
 }
 
@@ -364,7 +381,9 @@ class UpdateCost {
     // lanes beyond the ends of loops take as long as the others
     const double lanes =
         problem_.has_rows
-            ? static_cast<double>(round_up(problem_.loops[1].length, choice.threads)) /
+            ? static_cast<double>(round_up(
+                  problem_.loops[1].length,
+                  choice.threads * (has_unrolled_rows(problem_, choice) ? choice.unrolled : 1))) /
                   static_cast<double>(problem_.loops[1].length)
             : 1;
     const double steps = problem_.points * lanes / warp_size;  // of warps
@@ -534,7 +553,8 @@ class UpdateEnumerator {
 
   /// Asks the transformations and the generator, once for each kind of choice.
   [[nodiscard]] bool is_possible(const UpdateChoice& choice) {
-    std::vector<std::int64_t> kind = {choice.rows > 1, choice.steps > 1, choice.unrolled > 1};
+    std::vector<std::int64_t> kind = {choice.rows > 1, choice.steps > 1, choice.unrolled > 1,
+                                      has_unrolled_rows(problem_, choice)};
     for (std::size_t i = 0; i < choice.copies.size(); ++i) {
       const std::int64_t copies = choice.copies.at(i);
       kind.push_back(copies == 0                                 ? 0

@@ -47,6 +47,25 @@ TEST(UpdateSlicings, UpdateLargeTablesInMemory) {
   EXPECT_TRUE(stream.at(0).slicing.privates.empty()) << stream.at(0).words;
 }
 
+// Unrolling the long loop would write the whole loop over a row several times.
+TEST(UpdateSlicings, ReadLongRowsTogetherAlongThem) {
+  const auto list = [](std::int64_t columns) {
+    return SlicingStream(
+        fix_parameters(
+            make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "count[x[i, j]] += 1 {atomic}",
+                        {.arguments = "x: i32[n, m]; count: i32[256]; n, m: i32"}),
+            {{"n", 100000}, {"m", columns}}),
+        of_gpu());
+  };
+  const SlicingStream of_long_rows = list(8192);
+  EXPECT_TRUE(of_long_rows.find_words(
+      "i: g.0 for*4 l.1*2; j: for unr*8 l.0*64; private count block copies 16"));
+  EXPECT_FALSE(of_long_rows.find_words(
+      "i: g.0 for*4 unr*8 l.1*2; j: for l.0*64; private count block copies 16"));
+  EXPECT_TRUE(list(64).find_words(
+      "i: g.0 for*4 unr*8 l.1*2; j: for l.0*32; private count block copies 16"));
+}
+
 TEST(UpdateSlicings, FollowRowsOfWhatIsRead) {
   const Kernel kernel = fix_parameters(
       make_kernel("{[i, j]: 0 <= i < n and 0 <= j < m}", "s[p[i], j] += a[i, j] {atomic}",
