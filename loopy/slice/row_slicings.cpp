@@ -24,6 +24,7 @@
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
+#include "rtcg/loopy/transform/keep_row.h"
 #include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
@@ -319,6 +320,23 @@ class RowReader {
     return nowhere;
   }
 
+  /// Whether a copy of the row may read what the access reads under conditions: they are of data,
+  /// so that a row has all elements, not the part that indices tell.
+  [[nodiscard]] bool is_kept_whole(const ArrayAccess& access) const {
+    const auto is_of_data = [](const Expr& condition) {
+      bool has_access = false;
+      walk(condition, [&](const Expr& part) {
+        has_access = has_access || is<Access>(part);
+        return !has_access;
+      });
+      return has_access;
+    };
+    return access.conditions.empty() ||
+           (!access.is_write &&
+            std::all_of(access.conditions.begin(), access.conditions.end(), is_of_data) &&
+            may_keep_without_conditions(kernel_, access));
+  }
+
   void read_accesses() {
     const std::vector<ArrayAccess> all = accesses_of(kernel_);
     std::map<std::string, std::set<std::string>> nests_of;
@@ -330,7 +348,7 @@ class RowReader {
         continue;
       }
       add_access(access, size_bytes(*argument->type));
-      if (access.is_linear || !access.conditions.empty()) {
+      if (access.is_linear || !is_kept_whole(access)) {
         refused.insert(access.array);
         continue;
       }

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/flat_indices.h"
 #include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
@@ -256,9 +255,11 @@ class RowKeeper {
         if (!read || (!is_first && read->others != model_.others)) {
           continue;
         }
-        if (!access.conditions.empty()) {
+        if (!access.conditions.empty() && !may_keep_without_conditions(kernel_, access)) {
           refuse_to_keep(
-              fmt::format("statement '{}' reads '{}' under a condition", instruction.id, array_));
+              fmt::format("statement '{}' reads '{}' under a condition, and the array may end "
+                          "where that does not hold",
+                          instruction.id, array_));
         }
         if (is_first) {
           model_ = *read;
@@ -464,6 +465,23 @@ class RowKeeper {
 };
 
 }  // namespace
+
+bool may_keep_without_conditions(const Kernel& kernel, const ArrayAccess& access) {
+  const Argument* argument = find_argument(kernel, access.array);
+  if (argument == nullptr || access.is_linear || argument->shape.size() != access.indices.size()) {
+    return false;
+  }
+  const ConstraintSet points = constraints_of(kernel, access.inames);
+  for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
+    const auto index = to_affine(access.indices[axis]);
+    const auto length = to_affine(argument->shape[axis]);
+    if (!index || !length || !points.implies_nonnegative(*index) ||
+        !points.implies_nonnegative(*length - *index - 1)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 Kernel keep_row(Kernel kernel, std::string_view array, const std::vector<std::string>& inames,
                 const KeepRowOptions& options) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {
@@ -31,7 +32,8 @@ struct KeepRowOptions {
 ///
 /// All nests are cut alike, onto the same axes of the block. In registers each thread keeps the
 /// elements that it reads itself. In shared memory the copy has the whole row, one for each thread
-/// of the block along other axes that the indices mention. Reads with other indices stay.
+/// of the block along other axes that the indices mention. Reads with other indices stay. What is
+/// read under a condition is copied without it, and has to be within the array.
 /// @param array   an argument that no statement writes between the reads, nor in a loop along the
 ///                row; but the last that reads it may update what it reads, `x[i, l] = x[i, l]/s`
 /// @param inames  the loops along the row, of all nests: their ranges are constant
@@ -40,5 +42,9 @@ struct KeepRowOptions {
 [[nodiscard]] Kernel keep_row(Kernel kernel, std::string_view array,
                               const std::vector<std::string>& inames,
                               const KeepRowOptions& options = {});
+
+/// Whether the indices of an access are known to be within the array wherever its loops are, also
+/// where its conditions do not hold: a copy of the row may read what it reads.
+[[nodiscard]] bool may_keep_without_conditions(const Kernel& kernel, const ArrayAccess& access);
 
 }  // namespace rtcg::loopy

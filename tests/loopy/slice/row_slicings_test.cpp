@@ -66,12 +66,12 @@ TEST(RowSlicings, GoThroughRowsOfSeveralAxesByOneLoop) {
 
 // 8 sums of 512 elements: their own threads would be 8
 TEST(RowSlicings, ShareLongSumsOfAFewResults) {
-  const Kernel projection = make_kernel(
-      "{[b, c, r, d, s]: 0 <= b < 4096 and 0 <= c, d < 8 and 0 <= r, s < 512}",
-      "h[b, c] = sum(r, q[b, r, c]*v[b, r]) {id=h}\n"
-      "w[b, s] = v[b, s] - sum(d, q[b, s, d]*h[b, d]) {dep=h}",
-      {.arguments = "q: f32[4096, 512, 8]; v, w: f32[4096, 512]; h: f32[4096, 8]",
-       .default_type = cgen::f32});
+  const Kernel projection =
+      make_kernel("{[b, c, r, d, s]: 0 <= b < 4096 and 0 <= c, d < 8 and 0 <= r, s < 512}",
+                  "h[b, c] = sum(r, q[b, r, c]*v[b, r]) {id=h}\n"
+                  "w[b, s] = v[b, s] - sum(d, q[b, s, d]*h[b, d]) {dep=h}",
+                  {.arguments = "q: f32[4096, 512, 8]; v, w: f32[4096, 512]; h: f32[4096, 8]",
+                   .default_type = cgen::f32});
   const SlicingStream stream(projection, {});
   const auto place = stream.find_words("b: g.0; r: for l.0*64; s: for l.0*64");
   ASSERT_TRUE(place);
@@ -189,6 +189,26 @@ Kernel channels() {
       "<> variance = sum((b2, p2), (x[b2, c, p2] - mean)**2)/100352\n"
       "y[b3, c, p3] = (x[b3, c, p3] - mean)*rsqrt(variance)",
       {.arguments = "x, y: f32[32, 64, 3136]", .default_type = cgen::f32});
+}
+
+// What data decides is read anyway; the part of a row that indices tell is not.
+TEST(RowSlicings, KeepRowsThatAreReadUnderConditions) {
+  const auto kernel = [](const std::string& condition) {
+    return make_kernel("{[i, j, l]: 0 <= i < 8192 and 0 <= j, l < 4096}",
+                       "v(j) := if(" + condition +
+                           ", x[i, j], 0.5)\n"
+                           "<> total = sum(j, v(j))\n"
+                           "y[i, l] = v(l)/total",
+                       {.arguments = "x, y, mask: f32[8192, 4096]", .default_type = cgen::f32});
+  };
+  const SlicingStream of_data(kernel("mask[i, j] > 0"), {});
+  const auto place =
+      of_data.find_words("i: g.0; j: unr_hint l.0*256; l: unr_hint l.0*256; keep mask; keep x");
+  ASSERT_TRUE(place);
+  EXPECT_NO_THROW(static_cast<void>(
+      generate(apply(kernel("mask[i, j] > 0"), of_data.at(*place).slicing), Target::cuda)));
+  const SlicingStream of_indices(kernel("j <= i"), {});
+  EXPECT_FALSE(of_indices.find_words("i: g.0; j: unr_hint l.0*256; l: unr_hint l.0*256; keep x"));
 }
 
 TEST(RowSlicings, LetBlocksShareFewLongRows) {

@@ -167,9 +167,30 @@ TEST(KeepRow, RefusesWhatIsNoRow) {
                                       "y[i, l] = x[i, l]/s[i]",
                                       {.default_type = cgen::f32});
   EXPECT_ERROR("loopy.keep_row.not_possible", keep_row(launches, "x", {"j", "l"}));
-  const Kernel guarded = make_kernel("{[i, j]: 0 <= i, j < 8}", "y[i, j] = if(j < i, x[i, j], 0)",
-                                     {.arguments = "x, y: f32[8, 8]"});
+  const Kernel guarded =
+      make_kernel("{[i, j]: 0 <= i, j < 8}", "y[i, j] = if(j > 0, x[i, j - 1], 0)",
+                  {.arguments = "x, y: f32[8, 8]"});
   EXPECT_ERROR("loopy.keep_row.not_possible", keep_row(guarded, "x", {"j"}));
+}
+
+TEST(KeepRow, CopiesWhatIsReadUnderAConditionWithinTheArray) {
+  const Kernel masked =
+      make_kernel("{[i, j, l]: 0 <= i < n and 0 <= j, l < 24}",
+                  "v(j) := if(mask[i, j] > 0.5, x[i, j], 1)\n"
+                  "<> s = sum(j, v(j))\n"
+                  "y[i, l] = v(l)/s",
+                  {.arguments = "mask, x, y: f32[n, 24]", .assumptions = "n >= 1"});
+  const Kernel cut = apply_recipe(masked,
+                                  "split_iname(j, 8, inner_tag=l.0)\n"
+                                  "split_reduction_outward(j_inner)\n"
+                                  "split_iname(l, 8, inner_tag=l.0)");
+  const Kernel kept = keep_row(cut, "x", row_loops);
+  EXPECT_NE(statements_of(kept).find("x_row[x_row_0] = x[i, 8*x_row_0 + x_row_1]\n"),
+            std::string::npos)
+      << statements_of(kept);
+  const Kernel shared =
+      keep_row(cut, "x", row_loops, {.address_space = AddressSpace::local});
+  expect_same_results(masked, shared, {{"n", 3}});
 }
 
 TEST(KeepRow, RefusesNestsThatAreCutDifferently) {
