@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <mutex>
+#include <unordered_map>
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -295,47 +298,89 @@ double typical_size(const ArrayData& array) {
 }
 
 /// What numbers of about a size have as their distance: few runs may agree by chance. Nine of ten
-/// say it, and up to `roundings_of_array` all of them do: of many numbers that are exact and few
-/// that cancel, the few have errors of the array's size.
+/// say it, by a sample; and up to `roundings_of_array` all of them do, since of many numbers that
+/// are exact and few that cancel the few have errors of the array's size.
 class UsualDistances {
  public:
   UsualDistances(const ArrayData& right, const std::vector<float>& distances,
                  float roundings_of_array) {
+    add_ninths(right, distances);
+    add_largest(right, distances, roundings_of_array);
+  }
+  [[nodiscard]] float of(double value) const {
+    return std::max(of_size(ninths_, octave(value)), of_size(largest_, octave(value)));
+  }
+
+ private:
+  using BySize = std::map<int, float, std::greater<>>;
+  static constexpr std::size_t fewest_of_size = 32;
+
+  void add_ninths(const ArrayData& right, const std::vector<float>& distances) {
     constexpr std::size_t most = 1 << 17;
-    constexpr std::size_t fewest_of_size = 32;
     const std::size_t step = std::max<std::size_t>(1, distances.size() / most);
-    std::map<int, std::vector<float>, std::greater<>> of_size;
+    std::map<int, std::vector<float>, std::greater<>> sampled;
     for (std::size_t i = 0; i < distances.size(); i += step) {
       if (std::isfinite(distances[i])) {
-        of_size[octave(right.element(i))].push_back(distances[i]);
+        sampled[octave(right.element(i))].push_back(distances[i]);
       }
     }
     // few numbers of a size have the distances of larger ones: what cancels has their errors
     std::vector<float> few;
-    for (auto& [size, some] : of_size) {
+    for (auto& [size, some] : sampled) {
       few.insert(few.end(), some.begin(), some.end());
       const auto ninth = few.begin() + static_cast<std::ptrdiff_t>(few.size() * 9 / 10);
       std::nth_element(few.begin(), ninth, few.end());
-      const float largest = *std::max_element(ninth, few.end());
-      usual_[size] = std::max(*ninth, std::min(largest, roundings_of_array));
+      ninths_[size] = *ninth;
       if (few.size() >= fewest_of_size) {
         few.clear();
       }
     }
   }
-  [[nodiscard]] float of(double value) const {
-    // sizes that no sample has are those of few numbers, too
-    const auto found = usual_.lower_bound(octave(value));
-    return usual_.empty() ? 0 : found == usual_.end() ? usual_.rbegin()->second : found->second;
+
+  void add_largest(const ArrayData& right, const std::vector<float>& distances, float most) {
+    struct OfSize {
+      std::size_t count = 0;
+      float largest = 0;
+    };
+    std::map<int, OfSize, std::greater<>> all;
+    std::mutex mutex;
+    in_pieces(distances.size(), piece, [&](std::size_t begin, std::size_t end) {
+      std::unordered_map<int, OfSize> own;
+      for (std::size_t i = begin; i < end; ++i) {
+        OfSize& size = own[octave(right.element(i))];
+        ++size.count;
+        size.largest = std::max(size.largest, std::min(distances[i], most));
+      }
+      const std::lock_guard lock(mutex);
+      for (const auto& [size, of_size] : own) {
+        OfSize& sum = all[size];
+        sum.count += of_size.count;
+        sum.largest = std::max(sum.largest, of_size.largest);
+      }
+    });
+    OfSize few;
+    for (const auto& [size, of_size] : all) {
+      few.count += of_size.count;
+      few.largest = std::max(few.largest, of_size.largest);
+      largest_[size] = few.largest;
+      if (few.count >= fewest_of_size) {
+        few = {};
+      }
+    }
   }
 
- private:
+  /// Sizes that a table lacks are those of few numbers, too.
+  [[nodiscard]] static float of_size(const BySize& table, int size) {
+    const auto below = table.upper_bound(size);
+    return table.empty() ? 0 : below == table.begin() ? below->second : std::prev(below)->second;
+  }
   static int octave(double value) {
     return value == 0 || !std::isfinite(value) ? std::numeric_limits<int>::min()
                                                : std::ilogb(value);
   }
 
-  std::map<int, float> usual_;
+  BySize ninths_{};
+  BySize largest_{};
 };
 
 }  // namespace
