@@ -50,17 +50,34 @@ Kernel with_sizes(const Kernel& kernel, const IntegerValues& parameters) {
   return values.empty() ? kernel : fix_parameters(kernel, values);
 }
 
-double count_flops(const Kernel& kernel) {
+/// Operations of one run as it is described, and the real ones that they are.
+struct OperationCount {
+  double all = 0;
+  double real = 0;
+};
+
+OperationCount count_operations_of(const Kernel& kernel) {
   try {
-    double flops = 0;
+    OperationCount result;
     for (const auto& [operation, count] :
          count_operations(infer_types(expand_subst(kernel))).operations) {
-      flops += static_cast<double>(count.evaluate({}));
+      const auto& [name, type] = operation;
+      const auto times = static_cast<double>(count.evaluate({}));
+      const bool is_complex = type.starts_with("complex ");
+      result.all += times;
+      result.real += times * (!is_complex ? 1 : name == "add" ? 2 : name == "multiply" ? 6 : 4);
     }
-    return flops;
+    return result;
   } catch (const Error&) {
-    return 0;
+    return {};
   }
+}
+
+/// Real operations, where each distinct value is computed once.
+double count_flops(const Kernel& kernel) {
+  const OperationCount described = count_operations_of(kernel);
+  const double least = detail::least_operations(expand_subst(kernel)).value_or(described.all);
+  return described.all > 0 ? described.real * std::min(1.0, least / described.all) : 0;
 }
 
 /// The inames on the grid in a slicing, in its order: of a fused one its parts, the fastest varying
@@ -310,7 +327,7 @@ double plain_seconds(const Kernel& kernel, const Slicing& plain, const runtime::
   const double share = std::min(1.0, plain_threads(kernel, plain) * of_a_thread / most);
   constexpr double cached_bytes_per_second = 2.5e12;
   const double moving = is_cpu ? 0 : plain_bytes(kernel, plain) / (share * cached_bytes_per_second);
-  return std::max(count_flops(kernel) / (share * most), moving) +
+  return std::max(count_operations_of(kernel).real / (share * most), moving) +
          count_launches(kernel) * seconds_of_launch;
 }
 
@@ -387,10 +404,7 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   const std::shared_ptr<DeviceRunner>& runner = prepared->runner;
   result =
       run(*prepared->stream, runner, options, log_key(described, device, options), &device_thread);
-  const double described_flops = count_flops(prepared->kernel);
-  result.flops =
-      std::min(described_flops,
-               detail::least_operations(expand_subst(prepared->kernel)).value_or(described_flops));
+  result.flops = count_flops(prepared->kernel);
   result.memory_bytes =
       runner->memory_bytes() - detail::untouched_bytes(infer_types(expand_subst(prepared->kernel)),
                                                        options.constraints.parameters);

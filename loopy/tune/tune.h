@@ -49,7 +49,7 @@ struct TuneResult : SearchSummary {
   /// turns, so that their order is not that of chance.
   std::vector<TunedSlicing> tried{};
   /// Of one run that computes each distinct value once, however often the description repeats it; 0
-  /// if unknown.
+  /// if unknown. A complex sum is two, a complex product six.
   double flops = 0;
   double memory_bytes =
       0;  ///< that one run has to move at least: each element that is touched once

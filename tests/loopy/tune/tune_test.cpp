@@ -31,6 +31,12 @@ TuneOptions few(std::size_t candidates, const IntegerValues& parameters) {
   return options;
 }
 
+TEST(Tune, CountsTheRealOperationsOfComplexNumbers) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "z[i] = a*x[i] + y[i]",
+                                    {.arguments = "a: c64; x, y, z: c64[n]; n: i32"});
+  EXPECT_EQ(tune(kernel, runtime::Device::host(), few(1, {{"n", 1000}})).flops, 8000);
+}
+
 TEST(Tune, FindsAFastSlicingAndReportsOnIt) {
   TuneOptions options = few(6, {{"n", 64}});
   std::vector<TuneProgress> reports;
