@@ -152,7 +152,9 @@ TEST(SlicingStream, SwizzlesAndReadsByVectorsOnlyWhatCanBe) {
       make_kernel("{[e, f, i, j]: 0 <= e < 64 and 0 <= f < 6 and 0 <= i, j < 12}",
                   "out[e, f, i] = sum(j, d[i, j]*u[e, f, j])", {.default_type = cgen::f32}),
       make_kernel("{[i, j]: 0 <= i < 100 and 0 <= j < 72}", "b[i, j] = a[j, i]",
-                  {.default_type = cgen::f64})};
+                  {.default_type = cgen::f64}),
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 96}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.arguments = "a, b, c: c64[96, 96]"})};
   int swizzled = 0;
   int wide = 0;
   for (const Kernel& kernel : kernels) {
