@@ -134,12 +134,21 @@ NameSet spread_inames(const Kernel& expanded, const MovingReads& reads, bool is_
   return result;
 }
 
-MovingReads moving_reads(const Kernel& expanded, std::string_view array, const std::string& iname) {
+bool fills_registers(const Kernel& kernel, const Instruction& statement) {
+  const NameSet written = written_variables(statement);
+  return statement.is_fill && std::all_of(written.begin(), written.end(), [&](const auto& each) {
+           const Temporary* temporary = find_temporary(kernel, each);
+           return temporary != nullptr && temporary->address_space == AddressSpace::private_;
+         });
+}
+
+MovingReads moving_reads(const Kernel& expanded, std::string_view array, const std::string& iname,
+                         FillReads fills) {
   MovingReads result;
   bool is_first = true;
   NameSet copies;
   for (const Instruction& each : expanded.instructions) {
-    if (each.is_fill) {
+    if (each.is_fill && (fills == FillReads::none || !fills_registers(expanded, each))) {
       copies.insert(each.id);
     }
   }

@@ -24,12 +24,22 @@ struct MovingReads {
   [[nodiscard]] bool contains(const std::vector<Expr>& indices) const;
 };
 
-/// All reads of an array that move along `iname`, but for those that fill copies; with sums of constant length around them, and
-/// lanes, they span a range. Empty where there are none, or where they move along different axes.
+/// Reads of statements that fill copies.
+enum class FillReads : std::uint8_t {
+  none,
+  of_registers,  ///< of copies in registers
+};
+
+/// Whether the statement fills a copy in registers.
+[[nodiscard]] bool fills_registers(const Kernel& kernel, const Instruction& statement);
+
+/// All reads of an array that move along `iname`, of those that fill copies what `fills` says; with
+/// sums of constant length around them, and lanes, they span a range. Empty where there are none,
+/// or where they move along different axes.
 ///
 /// @param expanded  has no rules
 [[nodiscard]] MovingReads moving_reads(const Kernel& expanded, std::string_view array,
-                                       const std::string& iname);
+                                       const std::string& iname, FillReads fills = FillReads::none);
 
 /// Of these, those that a thread keeps in registers: all, if they fill the box around them, else
 /// the reads that agree along the other axes, of those the ones with the longest range.

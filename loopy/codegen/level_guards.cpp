@@ -28,9 +28,20 @@ Guards LevelGuards::of_node(const LoopTreeNode& node) {
   if (is<BarrierNode>(node)) {
     return {};
   }
+  const std::vector<std::size_t> statements = statements_in(node);
+  // a loop in which nothing else is seen outside is tested as a whole, not each iteration
+  const auto is_relaxed = [&](std::size_t each) { return launch_.facts.is_relaxed(each); };
+  const bool is_whole = is<LoopNode>(node) && !contains_barrier(node) &&
+                        std::any_of(statements.begin(), statements.end(),
+                                    [&](std::size_t each) {
+                                      return is_relaxed(each) && launch_.facts.hands_on(each);
+                                    }) &&
+                        !std::all_of(statements.begin(), statements.end(), is_relaxed);
   std::optional<Guards> common;
-  for (const std::size_t statement : statements_in(node)) {
-    Guards own = of_statement(statement, launch_.facts.guards(statement));
+  for (const std::size_t statement : statements) {
+    Guards own = of_statement(statement, is_whole && is_relaxed(statement)
+                                             ? launch_.facts.domain(statement)
+                                             : launch_.facts.guards(statement));
     common = common ? in_both(*std::move(common), own) : std::move(own);
     if (common->empty()) {
       break;
@@ -117,8 +128,21 @@ std::size_t LevelGuards::end_of_run(std::size_t first, const Guards& guards) {
   return last_in_need;
 }
 
+bool LevelGuards::hands_on(const LoopTreeNode& node) const {
+  if (const StatementNode* statement = get_if<StatementNode>(node)) {
+    return launch_.facts.is_relaxed(statement->index) && launch_.facts.hands_on(statement->index);
+  }
+  const LoopNode* loop = get_if<LoopNode>(node);
+  return loop != nullptr && tag_of(launch_.kernel, loop->iname).kind == AxisKind::unroll &&
+         std::any_of(loop->body.begin(), loop->body.end(),
+                     [&](const LoopTreeNode& each) { return hands_on(each); });
+}
+
 bool LevelGuards::may_share(const LoopTreeNode& node, const Guards& guards) {
   if (is<BarrierNode>(node)) {
+    return false;
+  }
+  if (context_.in_loop && hands_on(node)) {
     return false;
   }
   if (contains_barrier(node) && std::any_of(guards.begin(), guards.end(), [&](const auto& each) {

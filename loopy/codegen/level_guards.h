@@ -31,7 +31,11 @@ class LevelGuards {
   [[nodiscard]] Guards of_node(const LoopTreeNode& node);
   [[nodiscard]] const Guards& of_constraints(const ConstraintSet& constraints);
   [[nodiscard]] Guards of_statement(std::size_t statement, const ConstraintSet& constraints);
-  /// Whether all statements of the node run only where the guards hold.
+  /// Whether the node has statements, in the loop around it, that hand registers on to the loop's
+  /// next iteration and need no guards of their own, see StatementFacts::hands_on().
+  [[nodiscard]] bool hands_on(const LoopTreeNode& node) const;
+  /// Whether all statements of the node run only where the guards hold, and may be tested with
+  /// others.
   [[nodiscard]] bool may_share(const LoopTreeNode& node, const Guards& guards);
 
   const LaunchFacts& launch_;

@@ -122,9 +122,22 @@ StatementFacts::StatementFacts(const Kernel& kernel, const std::vector<std::size
           return temporary == nullptr || temporary->address_space == AddressSpace::global;
         });
     find_lanes(statement);
+    for (const std::string& each : own.written) {
+      if (kernel.instructions[statement].is_fill && own.reads.count(each) != 0 &&
+          is_private(each)) {
+        handed_on_.insert(each);
+      }
+    }
   }
   find_varying(statements);
   find_guards(statements);
+}
+
+bool StatementFacts::hands_on(std::size_t statement) const {
+  const NameSet& written = statements_[statement].written;
+  return kernel_.instructions[statement].is_fill &&
+         std::any_of(written.begin(), written.end(),
+                     [&](const std::string& each) { return handed_on_.count(each) != 0; });
 }
 
 bool StatementFacts::is_private(const std::string& name) const {

@@ -29,6 +29,9 @@ class StatementFacts {
   [[nodiscard]] bool is_relaxed(std::size_t statement) const {
     return statements_[statement].is_relaxed;
   }
+  /// Whether it fills registers of which statements hand values on to the next iteration of a loop,
+  /// `q[0] = q[1]`. Compilers rename such registers unless a test is around the statements.
+  [[nodiscard]] bool hands_on(std::size_t statement) const;
   /// All constraints of the statement's domain.
   [[nodiscard]] const ConstraintSet& domain(std::size_t statement) const {
     return statements_[statement].domain->all;
@@ -111,6 +114,7 @@ class StatementFacts {
   std::vector<std::string> lane_inames_;  // in the order of the domains
   std::map<std::string, std::vector<std::string>> lanes_of_temporary_;
   std::set<std::string> varying_;
+  std::set<std::string> handed_on_;  // private temporaries that a fill reads and writes
 };
 
 }  // namespace rtcg::loopy

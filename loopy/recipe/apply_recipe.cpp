@@ -323,6 +323,7 @@ QueueReadsOptions queue_options(StepReader& step) {
   options.temporary_name = step.option("temporary_name");
   const AddressSpace space = address_space_option(step);
   options.address_space = space == AddressSpace::automatic ? options.address_space : space;
+  options.fills_registers = step.option("fills_registers") == "yes";
   return options;
 }
 SwizzleOptions swizzle_options(StepReader& step) {

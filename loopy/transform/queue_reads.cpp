@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/analyze/moving_reads.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -18,6 +19,7 @@
 #include "rtcg/loopy/transform/refusal.h"
 #include "rtcg/loopy/transform/replace_iname.h"
 #include "rtcg/loopy/transform/stage_reads.h"
+#include "rtcg/loopy/transform/vector_copies.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -45,18 +47,20 @@ class ReadQueuer {
       return std::move(kernel_);  // each iteration fills it again
     }
     take_fill();
-    if (is_shared_) {
-      rotate_places();
-    } else {
+    if (!is_shared_) {
       shift_registers();
+      return std::move(kernel_);
     }
-    return std::move(kernel_);
+    rotate_places();
+    return ahead() > 0 ? with_vector_copies(std::move(kernel_), queue_) : std::move(kernel_);
   }
 
  private:
   void stage() {
     check_loop();
-    const MovingReads all = moving_reads(kernel_, array_.name, iname_);
+    const MovingReads all =
+        moving_reads(kernel_, array_.name, iname_,
+                     options_.fills_registers ? FillReads::of_registers : FillReads::none);
     const MovingReads reads = is_shared_ ? all : reads_of_thread(kernel_, all);
     if (reads.length_elements < (is_shared_ && !reads.reads.empty() ? 1 : 2)) {
       refuse("loopy.queue_reads.nothing_queued",
@@ -65,12 +69,11 @@ class ReadQueuer {
     }
     check_writes();
     const std::int64_t ahead = length_ - reads.length_elements;
-    if (ahead < 0 || (is_shared_ && ahead > 1) || ahead > most_ahead) {
+    if (ahead < 0 || ahead > most_ahead) {
       refuse("loopy.queue_reads.bad_length",
              fmt::format("the queue of '{}' has {} places: its reads along '{}' need {}, and {} "
                          "more are filled ahead at most",
-                         array_.name, length_, iname_, reads.length_elements,
-                         is_shared_ ? 1 : most_ahead));
+                         array_.name, length_, iname_, reads.length_elements, most_ahead));
     }
     const NameSet spread = spread_inames(kernel_, reads, is_shared_);
     lanes_ = is_shared_ ? 0 : lanes_of(spread, reads.reads.front().back());
@@ -80,7 +83,9 @@ class ReadQueuer {
     stage.outer_inames = {iname_};
     stage.default_tag = is_shared_ ? "" : "unr";
     for (const Instruction& each : kernel_.instructions) {
-      if (!each.is_fill && each.within_inames.count(iname_) != 0) {
+      const bool is_staged =
+          !each.is_fill || (options_.fills_registers && fills_registers(kernel_, each));
+      if (is_staged && each.within_inames.count(iname_) != 0) {
         stage.within += (stage.within.empty() ? "id:" : " or id:") + each.id;
       }
     }
@@ -90,6 +95,9 @@ class ReadQueuer {
     }
     axis_ = reads.axis;
     needed_ = reads.length_elements;
+    if (options_.fills_registers) {
+      take_clips();
+    }
     const ReadsToStage wanted{
         array_, [&](const std::vector<Expr>& indices) { return reads.contains(indices); },
         length_ > 1 ? std::optional(axis_) : std::nullopt};
@@ -101,6 +109,25 @@ class ReadQueuer {
     place_axis_ = static_cast<std::size_t>(
         std::count_if(box_.begin(), box_.begin() + static_cast<std::ptrdiff_t>(axis_),
                       [](const FootprintAxis& each) { return each.length_elements > 1; }));
+  }
+
+  /// What fills registers within the loop reads planes, which have zeros where the array ends.
+  void take_clips() {
+    for (Instruction& each : kernel_.instructions) {
+      const Assignment* fill = get_if<Assignment>(each);
+      if (fill == nullptr || each.within_inames.count(iname_) == 0 ||
+          !fills_registers(kernel_, each)) {
+        continue;
+      }
+      const Conditional* clipped = get_if<Conditional>(fill->value);
+      const Access* read = clipped != nullptr ? get_if<Access>(clipped->then_value) : nullptr;
+      if (read != nullptr && read->array == array_.name &&
+          as_integer(clipped->else_value) == std::int64_t{0}) {
+        Assignment plain = *fill;
+        plain.value = *read;
+        each.kind = std::move(plain);
+      }
+    }
   }
 
   /// The length of the vectors along the last axis; 0: no vectors.
@@ -154,6 +181,7 @@ class ReadQueuer {
     }
     place_iname_ = own_[place_axis_];
     tag_lanes();
+    widen_rows();
     fill_.within_inames.erase(place_iname_);
     const auto first = beginning_of(kernel_, iname_, fill_.within_inames);
     if (!first) {
@@ -177,6 +205,71 @@ class ReadQueuer {
       return;
     }
     kernel_.iname_tags.insert_or_assign(own_.back(), InameTag{AxisKind::vec, 0});
+  }
+
+  /// Lets rows that are copied ahead begin and end where 16 bytes do, so that copies of 16 bytes
+  /// move them; the array has what is more, or it is clipped.
+  void widen_rows() {
+    const std::size_t last = box_.size() - 1;
+    const auto kind = cgen::scalar_kind(*array_.type);
+    const std::int64_t lanes = kind ? 16 / cgen::size_bytes(*kind) : 0;
+    const auto row = to_affine(array_.shape.back());
+    if (!is_shared_ || ahead() == 0 || last == axis_ || box_[last].length_elements < 2 ||
+        lanes < 2 || !row || !kernel_.assumptions.implies(Congruence{*row, lanes})) {
+      return;
+    }
+    Affine& base = box_[last].base;
+    for (const Affine::Term& term : base.terms()) {
+      if (term.coefficient % lanes != 0) {
+        return;
+      }
+    }
+    const std::int64_t before =
+        base.constant() - divide_rounding_down(base.constant(), lanes) * lanes;
+    const std::int64_t length = round_up(box_[last].length_elements + before, lanes);
+    if (length == box_[last].length_elements) {
+      return;
+    }
+    base = base - Affine(before);
+    box_[last].length_elements = length;
+    const std::string& iname = own_.back();
+    Domain& home = *std::find_if(kernel_.domains.begin(), kernel_.domains.end(), [&](auto& each) {
+      return std::find(each.inames.begin(), each.inames.end(), iname) != each.inames.end();
+    });
+    ConstraintSet wide;
+    for (const Constraint& each : home.constraints.constraints()) {
+      if (each.expr.coefficient(iname) == 0) {
+        wide.add(each);
+      }
+    }
+    wide.add_nonnegative(Affine(iname));
+    wide.add_nonnegative(Affine(length - 1) - Affine(iname));
+    home.constraints = std::move(wide);
+    find_queue().shape.back() = length;
+    rewrite_queue(
+        [&](Access& read) { read.indices.back() = simplify_index(read.indices.back() + before); });
+  }
+
+  [[nodiscard]] Temporary& find_queue() {
+    return *std::find_if(kernel_.temporaries.begin(), kernel_.temporaries.end(),
+                         [&](const Temporary& each) { return each.name == queue_; });
+  }
+
+  template <typename Change>
+  void rewrite_queue(const Change& change) {
+    for (Instruction& each : kernel_.instructions) {
+      each = map_expressions(std::move(each), [&](const Expr& expr) {
+        return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+          const Access* read = get_if<Access>(part);
+          if (read == nullptr || read->array != queue_) {
+            return std::nullopt;
+          }
+          Access changed = *read;
+          change(changed);
+          return changed;
+        });
+      });
+    }
   }
 
   /// What is stored in a place, counted from the first that the iteration needs.
@@ -272,6 +365,12 @@ class ReadQueuer {
       copy.constraints.add(in_loop(loop_, iname_, first_, constraints_of(kernel_, around_first())));
       home->constraints.add(in_loop(loop_, iname_, Affine(iname_) + Affine(ahead()),
                                     constraints_of(kernel_, fill_.within_inames)));
+      if (constraints_of(kernel_, fill_.within_inames).is_empty()) {
+        refuse("loopy.queue_reads.bad_length",
+               fmt::format("'{}' has no more iterations than {}, by which the queue of '{}' would "
+                           "be filled ahead",
+                           iname_, ahead(), array_.name));
+      }
     }
     if (home->inames.empty()) {
       kernel_.domains.erase(home);
@@ -283,11 +382,42 @@ class ReadQueuer {
   }
   [[nodiscard]] std::int64_t ahead() const { return length_ - needed_; }
 
+  /// What statements within inames know of the march alone, whichever thread and block they are in.
+  /// A thread whose results are outside of the domain then reads within the array, too: without a
+  /// test around what it shifts, compilers rename registers, where they would move each of them
+  /// twice.
+  [[nodiscard]] ConstraintSet known_of_march(const NameSet& inames) const {
+    ConstraintSet result = kernel_.assumptions;
+    const Affine& moved = box_[axis_].base;
+    ConstraintSet all = constraints_of(kernel_, inames);
+    std::vector<std::string> others;
+    for (const std::string& name : all.names()) {
+      if (is_iname(kernel_, name) && inames.count(name) == 0) {
+        others.push_back(name);
+      }
+    }
+    all = all.project_out(others);
+    for (const Constraint& each : all.constraints()) {
+      const std::vector<Affine::Term>& terms = each.expr.terms();
+      const bool is_of_march = std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
+        return !is_iname(kernel_, term.name) || moved.coefficient(term.name) != 0;
+      });
+      const bool is_of_loop = std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
+        return is_iname(kernel_, term.name) &&
+               tag_of(kernel_, term.name).kind == AxisKind::sequential;
+      });
+      if (is_of_march && (is_of_loop || terms.size() == 1)) {
+        result.add(each);
+      }
+    }
+    return result;
+  }
+
   /// `q[1] = a[first]; ...`, then in the loop `q[0] = q[1]; ...; q[2] = a[i + 2]`.
   void shift_registers() {
     NameGenerator names = make_name_generator(kernel_);
-    const ConstraintSet here = constraints_of(kernel_, fill_.within_inames);
-    const ConstraintSet before = constraints_of(kernel_, around_first());
+    const ConstraintSet here = known_of_march(fill_.within_inames);
+    const ConstraintSet before = known_of_march(around_first());
     const Names fresh = copy_domain(false);
     std::vector<Instruction> statements;
     const auto add = [&](Instruction each) {
@@ -320,19 +450,8 @@ class ReadQueuer {
     const auto place_of = [&](const Expr& place) {
       return modulo(simplify_index(name(iname_) - to_expr(first_) + place), length_);
     };
-    for (Instruction& each : kernel_.instructions) {
-      each = map_expressions(std::move(each), [&](const Expr& expr) {
-        return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
-          const Access* read = get_if<Access>(part);
-          if (read == nullptr || read->array != queue_) {
-            return std::nullopt;
-          }
-          Access turned = *read;
-          turned.indices[place_axis_] = place_of(turned.indices[place_axis_]);
-          return turned;
-        });
-      });
-    }
+    rewrite_queue(
+        [&](Access& read) { read.indices[place_axis_] = place_of(read.indices[place_axis_]); });
     const bool has_places = length_ > 2;
     const Affine place = has_places ? Affine(place_iname_) : Affine(0);
     Instruction first = statement(names.make(fmt::format("{}_first", fill_.id)),
@@ -379,7 +498,15 @@ class ReadQueuer {
       return result;
     };
     Instruction commit_first = fence("commit_first", {CopyFenceKind::commit, 0}, before, first.id);
-    Instruction wait = fence("wait", {CopyFenceKind::wait, 0}, around, commit_first.id);
+    // the copies of the last iterations but one may be on their way; what was copied before the
+    // loop is one group, so all of it is waited for there
+    const int open = static_cast<int>(ahead()) - 1;
+    std::optional<Instruction> wait_first;
+    if (open > 0) {
+      wait_first = fence("wait_first", {CopyFenceKind::wait, 0}, before, commit_first.id);
+    }
+    Instruction wait = fence("wait", {CopyFenceKind::wait, open}, around,
+                             wait_first ? wait_first->id : commit_first.id);
     load.depends_on.insert(wait.id);
     Instruction commit = fence("commit", {CopyFenceKind::commit, 0}, around, load.id);
     for (Instruction& each : kernel_.instructions) {
@@ -393,18 +520,18 @@ class ReadQueuer {
         kernel_.instructions.begin(), kernel_.instructions.end(), [&](const Instruction& each) {
           return each.within_inames.count(iname_) != 0 && !is<CopyFence>(each);
         });
-    const std::vector<Instruction> before_all = {std::move(first), std::move(commit_first),
-                                                 std::move(wait)};
+    std::vector<Instruction> before_all = {std::move(first), std::move(commit_first)};
+    if (wait_first) {
+      before_all.push_back(*std::move(wait_first));
+    }
+    before_all.push_back(std::move(wait));
     kernel_.instructions.insert(begin, before_all.begin(), before_all.end());
   }
 
   void insert(std::vector<Instruction> statements) {
     kernel_.instructions.insert(kernel_.instructions.begin() + place_, statements.begin(),
                                 statements.end());
-    Temporary& temporary =
-        *std::find_if(kernel_.temporaries.begin(), kernel_.temporaries.end(),
-                      [&](const Temporary& each) { return each.name == queue_; });
-    temporary.shape[place_axis_] = length_;
+    find_queue().shape[place_axis_] = length_;
   }
 
   Kernel kernel_;
@@ -455,6 +582,7 @@ Kernel queue_reads(Kernel kernel, std::string_view array, std::string_view iname
   refuse_reordering(before, kernel, "loopy.queue_reads.not_possible");
   step.record(kernel, "queue_reads", {array_name, std::string(iname), std::to_string(length)},
               {{"address_space", options.address_space == AddressSpace::local ? "local" : ""},
+               {"fills_registers", options.fills_registers ? "yes" : ""},
                {"temporary_name", options.temporary_name}});
   return kernel;
 }

@@ -13,6 +13,9 @@ struct QueueReadsOptions {
   AddressSpace address_space = AddressSpace::private_;
   /// Name of the queue; empty: `ARRAY_queue`.
   std::string temporary_name{};
+  /// Of a queue in shared memory: whether what fills an earlier queue in registers within the loop
+  /// is read from it, too. Default: that is read from the array.
+  bool fills_registers = false;
 };
 
 /// Keeps what a loop reads along itself from one iteration to the next, so that each iteration
@@ -32,8 +35,10 @@ struct QueueReadsOptions {
 /// @param array   an argument that no statement of the launch writes
 /// @param iname   a loop around the reads whose first value is a constant, or an affine form of the
 ///                inames around it that are the same for all threads of a block
-/// @param length  places; as many more than the reads need are filled so many iterations ahead. In
-///                shared memory at most one more, which in CUDA is copied asynchronously
+/// @param length  places; as many more than the reads need, up to four, are filled so many
+///                iterations ahead. In shared memory CUDA copies them asynchronously, 16 bytes at a
+///                time where rows of the array begin at multiples of them; rows of the queue are
+///                a few elements longer for that
 /// @throws InvalidInput  loopy.queue_reads.not_possible, loopy.queue_reads.nothing_queued,
 ///                       loopy.queue_reads.is_written, loopy.queue_reads.bad_length, and what
 ///                       footprint throws

@@ -100,24 +100,30 @@ Kernel with_wide_loads(Kernel kernel, const std::string& temporary, std::int64_t
 }
 
 Kernel with_vector_copies(Kernel kernel, const std::string& temporary) {
-  const std::size_t writer = filling_statement(kernel, temporary);
   const Temporary* target = find_temporary(kernel, temporary);
   const auto kind = target->type ? cgen::scalar_kind(*target->type) : std::nullopt;
   const std::int64_t lanes = kind ? 16 / cgen::size_bytes(*kind) : 0;
-  if (lanes < 2) {
-    return kernel;
-  }
-  const NameSet inames = kernel.instructions[writer].within_inames;
-  for (const std::string& iname : inames) {
-    if (!is_own_iname(kernel, writer, iname) || !can_be_cut(kernel, iname, lanes)) {
+  const std::size_t first = filling_statement(kernel, temporary);
+  for (std::size_t writer = first; writer < kernel.instructions.size() && lanes >= 2; ++writer) {
+    const Instruction& fill = kernel.instructions[writer];
+    const Assignment* assignment = get_if<Assignment>(fill);
+    if (assignment == nullptr || written_variables(fill).count(temporary) == 0 ||
+        (writer != first && !assignment->is_async_copy)) {
       continue;
     }
-    auto [trial, lane] = with_lanes(kernel, iname, lanes);
-    Assignment copy = *get_if<Assignment>(trial.instructions[writer]);
-    copy.is_async_copy = true;
-    trial.instructions[writer].kind = std::move(copy);
-    if (vector_copy_source(trial, trial.instructions[writer], lane)) {
-      return std::move(trial);
+    const NameSet inames = fill.within_inames;
+    for (const std::string& iname : inames) {
+      if (!is_own_iname(kernel, writer, iname) || !can_be_cut(kernel, iname, lanes)) {
+        continue;
+      }
+      auto [trial, lane] = with_lanes(kernel, iname, lanes);
+      Assignment copy = *get_if<Assignment>(trial.instructions[writer]);
+      copy.is_async_copy = true;
+      trial.instructions[writer].kind = std::move(copy);
+      if (vector_copy_source(trial, trial.instructions[writer], lane)) {
+        kernel = std::move(trial);
+        break;
+      }
     }
   }
   return kernel;

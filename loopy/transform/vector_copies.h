@@ -17,8 +17,9 @@ namespace rtcg::loopy {
 [[nodiscard]] Kernel with_wide_loads(Kernel kernel, const std::string& temporary,
                                      std::int64_t lanes);
 
-/// The kernel with asynchronous copies of 16 bytes, where the one statement that fills `temporary`
-/// has an iname along which both sides are contiguous.
+/// The kernel with asynchronous copies of 16 bytes, where the first statement that fills
+/// `temporary`, or another one that is an asynchronous copy already, has an iname of its own along
+/// which both sides are contiguous.
 [[nodiscard]] Kernel with_vector_copies(Kernel kernel, const std::string& temporary);
 
 }  // namespace rtcg::loopy
