@@ -1,6 +1,7 @@
 #include "rtcg/loopy/slice/march_problem.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
@@ -63,6 +64,8 @@ class MarchReader {
                   const std::vector<SlicedLoop>& loops, const std::string& march) {
     MarchedArray result{argument.name, static_cast<double>(size_bytes(*argument.type))};
     const MovingReads own = reads_of_thread(kernel_, all);
+    const auto row = as_integer(argument.shape.back());
+    result.has_wide_rows = row && *row * static_cast<std::int64_t>(result.element_bytes) % 16 == 0;
     result.length = all.length_elements;
     result.thread_length = own.length_elements;
     MovingReads others{all.axis, {}, 1};
@@ -77,6 +80,13 @@ class MarchReader {
       }
     }
     result.is_one_plane = spread_along(others, march) == 1;
+    if (!others.reads.empty()) {
+      const auto [first_other, last_other] = range_along(others, march);
+      const double last_own = range_along(own, march).second;
+      result.feeding_length = static_cast<std::int64_t>(std::max(last_own, last_other) -
+                                                        std::min(last_own, first_other)) +
+                              1;
+    }
     for (std::size_t i = 0, place = 0; i < loops.size(); ++i) {
       if (loops[i].iname == march) {
         continue;
@@ -130,6 +140,12 @@ class MarchReader {
   /// Elements between the first and the last that reads of one point touch along the axis of a
   /// loop.
   [[nodiscard]] double spread_along(const MovingReads& reads, const std::string& loop) const {
+    const auto [first, last] = range_along(reads, loop);
+    return last - first + 1;
+  }
+  /// The first and the last of these elements, from the loop's value on.
+  [[nodiscard]] std::pair<double, double> range_along(const MovingReads& reads,
+                                                      const std::string& loop) const {
     double first = 0;
     double last = 0;
     bool is_first = true;
@@ -156,7 +172,7 @@ class MarchReader {
         is_first = false;
       }
     }
-    return last - first + 1;
+    return {first, last};
   }
   [[nodiscard]] bool are_queues_short() const {
     return std::all_of(problem_.arrays.begin(), problem_.arrays.end(),
@@ -194,8 +210,10 @@ class MarchReader {
       }
       const double times = counter.points(access.inames) / problem_.points;
       problem_.other_reads += times;
-      problem_.other_bytes += std::min(times, counter.elements(access) / problem_.points) *
-                              static_cast<double>(size_bytes(*argument->type));
+      const double bytes = std::min(times, counter.elements(access) / problem_.points) *
+                           static_cast<double>(size_bytes(*argument->type));
+      problem_.other_bytes += bytes;
+      problem_.other_read_bytes += access.is_write ? 0 : bytes;
     }
   }
 

@@ -22,10 +22,14 @@ struct MarchedArray {
   std::int64_t length = 1;         ///< of the queue of a block
   std::int64_t thread_length = 0;  ///< of the queue of a thread; below 2: it keeps nothing
   double thread_box = 1;           ///< elements of it in each place of the queue
-  double other_reads = 0;          ///< that a thread's queue does not have, of a point
-  double shifted_reads = 0;        ///< of these, at other places along the fast loop
-  bool is_one_plane = false;       ///< whether these are all at one distance
-  double reads = 1;                ///< of a point
+  /// Of the queue of a block that fills the queues of its threads: from the first plane that others
+  /// read to the last that a thread's queue takes.
+  std::int64_t feeding_length = 0;
+  double other_reads = 0;      ///< that a thread's queue does not have, of a point
+  double shifted_reads = 0;    ///< of these, at other places along the fast loop
+  bool is_one_plane = false;   ///< whether these are all at one distance
+  double reads = 1;            ///< of a point
+  bool has_wide_rows = false;  ///< whether rows begin at multiples of 16 bytes
   /// Elements beyond those of a block's points along the fast loop and the one between.
   std::array<double, 2> halo = {0, 0};
 };
@@ -37,10 +41,11 @@ struct MarchProblem {
   std::vector<MarchedArray> arrays{};
   double points = 1;
   double compulsory_bytes = 0;
-  double operations = 0;    ///< of all points, in instructions
-  double other_bytes = 0;   ///< of a point: accesses to other arrays
-  double other_reads = 0;   ///< of a point, of other arrays
-  double float_clocks = 0;  ///< of all points, on one multiprocessor
+  double operations = 0;        ///< of all points, in instructions
+  double other_bytes = 0;       ///< of a point: accesses to other arrays
+  double other_read_bytes = 0;  ///< of these, reads
+  double other_reads = 0;       ///< of a point, of other arrays
+  double float_clocks = 0;      ///< of all points, on one multiprocessor
 
   [[nodiscard]] std::int64_t length_between() const {
     return across.size() > 1 ? across[1].length : 1;

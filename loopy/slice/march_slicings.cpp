@@ -16,12 +16,15 @@ namespace {
 
 constexpr double most_queued = 96;       // registers of queues
 constexpr std::int64_t most_points = 8;  // of a thread in an iteration
+/// Iterations that are written out, so that registers rotate without most of their moves.
+constexpr std::int64_t most_unrolled = 3;
 
 /// Where what a march reads again is kept.
 enum class Queue : std::uint8_t {
   registers,        ///< of a thread what it reads itself; neighbours come from the first level
   registers_plane,  ///< neighbours come from a plane in shared memory
   shared,           ///< all from planes in shared memory
+  fed,              ///< planes in shared memory, and registers that are filled from them
 };
 
 struct MarchChoice {
@@ -31,17 +34,49 @@ struct MarchChoice {
   std::int64_t width = 1;   ///< neighbours of a thread along the fast loop: vectors
   std::int64_t length = 64;
   Queue queue = Queue::registers;
-  std::int64_t ahead = 0;  ///< iterations by which planes are filled early
+  std::int64_t ahead = 0;     ///< iterations by which planes are filled early
+  std::int64_t unrolled = 0;  ///< iterations that are written out; 0: the compiler decides
   /// In the order of the bits of crossover().
-  static constexpr auto decisions =
-      std::tuple(&MarchChoice::lanes, &MarchChoice::rows, &MarchChoice::items, &MarchChoice::length,
-                 &MarchChoice::queue, &MarchChoice::ahead, &MarchChoice::width);
+  static constexpr auto decisions = std::tuple(
+      &MarchChoice::lanes, &MarchChoice::rows, &MarchChoice::items, &MarchChoice::length,
+      &MarchChoice::queue, &MarchChoice::ahead, &MarchChoice::width, &MarchChoice::unrolled);
   friend auto operator<=>(const MarchChoice&, const MarchChoice&) = default;
 
   [[nodiscard]] std::int64_t threads() const { return lanes * rows; }
   /// Points of a thread in one iteration of the march.
   [[nodiscard]] std::int64_t points() const { return items * width; }
 };
+
+bool has_halo(const MarchedArray& each) {
+  return each.halo[0] + each.halo[1] > 0;
+}
+
+/// Whether planes in shared memory have all that is read of an array.
+bool is_shared(const MarchChoice& choice, const MarchedArray& each) {
+  return has_halo(each) &&
+         (choice.queue == Queue::shared ||
+          (choice.queue == Queue::registers_plane && !each.is_one_plane && each.other_reads > 0));
+}
+/// Whether a plane in shared memory has what neighbours read.
+bool has_plane(const MarchChoice& choice, const MarchedArray& each) {
+  return choice.queue == Queue::registers_plane && each.other_reads > 0;
+}
+/// Whether planes in shared memory fill the registers of threads.
+bool is_fed(const MarchChoice& choice, const MarchedArray& each) {
+  return choice.queue == Queue::fed && has_halo(each) && each.thread_length > 1 &&
+         each.feeding_length > 0;
+}
+/// Places of an array's queue in shared memory.
+std::int64_t planes_of(const MarchChoice& choice, const MarchedArray& each) {
+  return is_fed(choice, each)      ? each.feeding_length + choice.ahead
+         : is_shared(choice, each) ? each.length + choice.ahead
+                                   : 0;
+}
+/// Places of the queue of a thread.
+std::int64_t places_of(const MarchChoice& choice, const MarchedArray& each) {
+  return is_fed(choice, each) ? each.thread_length
+                              : each.thread_length + std::min<std::int64_t>(choice.ahead, 1);
+}
 
 Slicing march_slicing(const MarchProblem& problem, const MarchChoice& choice) {
   Slicing slicing;
@@ -66,22 +101,14 @@ Slicing march_slicing(const MarchProblem& problem, const MarchChoice& choice) {
   for (const std::string& each : problem.sums) {
     slicing.inames.push_back({each, {{0, {AxisKind::unroll, 0}}}});
   }
-  slicing.marches.push_back({problem.march.iname, choice.length});
+  slicing.marches.push_back({problem.march.iname, choice.length, choice.unrolled});
   for (const MarchedArray& each : problem.arrays) {
-    const bool has_neighbours = each.halo[0] + each.halo[1] > 0;
-    const bool is_shared =
-        has_neighbours &&
-        (choice.queue == Queue::shared ||
-         (choice.queue == Queue::registers_plane && !each.is_one_plane && each.other_reads > 0));
-    if (is_shared) {
-      slicing.queues.push_back(
-          {each.array, each.length + std::min<std::int64_t>(choice.ahead, 1), true});
-      continue;
+    if (!is_shared(choice, each) && each.thread_length > 1) {
+      slicing.queues.push_back({each.array, places_of(choice, each)});
     }
-    if (each.thread_length > 1) {
-      slicing.queues.push_back({each.array, each.thread_length + choice.ahead});
-    }
-    if (choice.queue == Queue::registers_plane && each.other_reads > 0) {
+    if (planes_of(choice, each) > 0) {
+      slicing.queues.push_back({each.array, planes_of(choice, each), true});
+    } else if (has_plane(choice, each)) {
       slicing.fetches.push_back(
           {.array = each.array, .stages = choice.ahead > 0 ? 2 : 0, .at = problem.march.iname});
     }
@@ -95,8 +122,16 @@ std::int64_t march_blocks(const MarchProblem& problem, const MarchChoice& choice
          ceil_divide(problem.march.length, choice.length);
 }
 
-// What a march costs on a GPU. The rates that MachineModel lacks are estimates.
+// What a march costs on a GPU. The rates that MachineModel lacks are estimates, fitted to 8
+// slicings of 25 points on an H200 of 2026-11-29, which took 404 to 564 us.
 constexpr double march_barrier_clocks = 40;
+constexpr double march_instructions_of_iteration = 45;  // addresses, tests and the loop itself
+constexpr double march_instructions_of_copy = 12;  // to shared memory, with its address and tests
+constexpr double march_warps_to_issue = 14;        // an instruction in each clock of each scheduler
+/// Of a multiprocessor's instructions, while all warps of its one block wait for each other.
+constexpr double march_share_of_one_block = 0.67;
+constexpr double march_cache_bytes_per_second = 6.5e12;  // of the second level
+constexpr double march_cache_bytes_per_clock = 100;      // of the first level
 
 class MarchCost {
  public:
@@ -104,9 +139,10 @@ class MarchCost {
       : problem_(problem), machine_(machine) {}
 
   [[nodiscard]] double registers(const MarchChoice& choice) const {
-    double count = 26 + 3 * static_cast<double>(choice.points());
+    const double points = static_cast<double>(choice.points());
+    double count = 26 + 3 * points;
     for (const MarchedArray& each : problem_.arrays) {
-      count += 4 + (has_plane(choice, each) ? 4 * static_cast<double>(choice.points()) : 0) +
+      count += 4 + (has_plane(choice, each) || is_fed(choice, each) ? 4 * points : 0) +
                (is_shared(choice, each) ? 0 : queued_registers(choice, each));
     }
     return count;
@@ -115,10 +151,9 @@ class MarchCost {
   [[nodiscard]] std::int64_t shared_bytes(const MarchChoice& choice) const {
     double bytes = 0;
     for (const MarchedArray& each : problem_.arrays) {
-      const double planes = is_shared(choice, each)
-                                ? static_cast<double>(each.length + choice.ahead)
-                            : has_plane(choice, each) ? 1.0 + static_cast<double>(choice.ahead)
-                                                      : 0.0;
+      const double planes = has_plane(choice, each) && !is_shared(choice, each)
+                                ? 1.0 + static_cast<double>(choice.ahead)
+                                : static_cast<double>(planes_of(choice, each));
       bytes += planes * box(choice, each) * each.element_bytes;
     }
     return static_cast<std::int64_t>(bytes);
@@ -128,7 +163,7 @@ class MarchCost {
     const double rows = each.thread_box > 1
                             ? static_cast<double>(choice.items) - 1 + std::sqrt(each.thread_box)
                             : static_cast<double>(choice.items);
-    return static_cast<double>((each.thread_length + choice.ahead) * choice.width) * rows *
+    return static_cast<double>(places_of(choice, each) * choice.width) * rows *
            (each.thread_box > 1 ? std::sqrt(each.thread_box) : 1) *
            std::max(1.0, each.element_bytes / 4);
   }
@@ -136,48 +171,55 @@ class MarchCost {
   [[nodiscard]] double seconds(const MarchChoice& choice) const {
     const double threads = static_cast<double>(choice.threads());
     const double own = static_cast<double>(choice.points());
-    const double width = static_cast<double>(choice.width);
     const double blocks = static_cast<double>(march_blocks(problem_, choice));
     const double multiprocessors = machine_.multiprocessors;
     const double resident = gpu::resident_blocks(machine_, threads, registers(choice),
                                                  static_cast<double>(shared_bytes(choice)));
     const double running = std::min(blocks, multiprocessors * resident);
     const double steps = static_cast<double>(std::min(choice.length, problem_.march.length));
+    const double iterations = blocks * threads * steps;
     // idle threads at the rim take as long as the others
-    const double points = blocks * threads * own * steps;
+    const double points = iterations * own;
     double memory = problem_.compulsory_bytes;
     double cache = problem_.other_bytes * problem_.points;
     double core_bytes = problem_.other_bytes * points;
     double shared = 0;
     double instructions = problem_.operations * points / problem_.points +
-                          (problem_.other_reads / width + 6 / own) * points;
-    double in_flight = problem_.other_bytes * own;
+                          problem_.other_reads / static_cast<double>(choice.width) * points +
+                          march_instructions_of_iteration * iterations;
+    double in_flight = problem_.other_read_bytes * own;
     double barriers = 0;
     for (const MarchedArray& each : problem_.arrays) {
       const double ends = static_cast<double>(each.length - 1) / static_cast<double>(choice.length);
       const double planes = blocks * (steps + static_cast<double>(each.length - 1));
-      memory += each.elements * each.element_bytes * ends;
       const double plane_bytes = box(choice, each) * each.element_bytes;
       const double own_bytes = threads * own * each.element_bytes;
-      const bool in_shared = is_shared(choice, each);
-      if (in_shared || has_plane(choice, each)) {
-        cache += planes * (plane_bytes + (in_shared ? 0 : own_bytes));
-        core_bytes += planes * (plane_bytes + (in_shared ? 0 : own_bytes));
-        shared += points * (in_shared ? each.reads : each.other_reads) * each.element_bytes +
-                  planes * plane_bytes;
-        instructions += planes * plane_bytes / each.element_bytes * 8 +
-                        points * (in_shared ? each.reads * 1.5 : each.other_reads + 2);
-        barriers = std::max(barriers, choice.ahead > 0 ? 1.0 : 2.0);
-        in_flight += plane_bytes / threads;
-      } else {
-        cache += planes * std::max(plane_bytes, own_bytes);
-        // reads at shifted places find the lanes of a warp `width` elements apart
-        core_bytes += points *
-                      (each.other_reads + each.thread_box + each.shifted_reads * (width - 1)) *
-                      each.element_bytes * 1.2;
+      const double vector_bytes = static_cast<double>(choice.width) * each.element_bytes;
+      const bool in_planes = is_shared(choice, each) || is_fed(choice, each);
+      const double loads = loads_of(choice, each);
+      memory += each.elements * each.element_bytes * ends;
+      if (!is_shared(choice, each)) {
+        instructions += (moves_of(choice, each) + static_cast<double>(choice.items)) * iterations;
+      }
+      if (in_planes || has_plane(choice, each)) {
+        const bool is_wide = each.has_wide_rows && choice.ahead > 0;
+        const double copies = plane_bytes / (is_wide ? 16 : each.element_bytes);
+        const double read_ahead = is_fed(choice, each) ? static_cast<double>(choice.items) : 0;
+        cache += planes * (plane_bytes + (in_planes ? 0 : own_bytes));
+        core_bytes += planes * (plane_bytes + (in_planes ? 0 : own_bytes));
+        shared += (loads + read_ahead) * vector_bytes * iterations + planes * plane_bytes;
         instructions +=
-            points * ((each.other_reads - each.shifted_reads + each.thread_box) / width +
-                      each.shifted_reads + static_cast<double>(each.thread_length) / 2);
+            planes * std::ceil(copies / threads) * threads * march_instructions_of_copy +
+            loads * iterations;
+        barriers = std::max(barriers, choice.ahead > 0 ? 1.0 : 2.0);
+        in_flight +=
+            plane_bytes / threads * static_cast<double>(std::max<std::int64_t>(1, choice.ahead));
+      } else {
+        // the planes before the first iteration have no neighbours
+        cache += blocks * (steps * std::max(plane_bytes, own_bytes) +
+                           static_cast<double>(each.length - 1) * own_bytes);
+        core_bytes += (loads + static_cast<double>(choice.items)) * vector_bytes * iterations;
+        instructions += loads * iterations;
         in_flight += own_bytes / threads * (choice.ahead > 0 ? 2 : 1);
       }
     }
@@ -189,30 +231,57 @@ class MarchCost {
     const double streams = std::clamp(
         running / multiprocessors * threads * in_flight * duty / gpu::bytes_in_flight, 0.02, 1.0);
     const double memory_seconds = memory / machine_.memory_bytes_per_second / streams / busy;
-    const double cache_seconds = cache / gpu::cache_bytes_per_second / busy;
-    const double core_clocks = std::max({instructions / machine_.warp_lanes / 4 * 1.2,
-                                         core_bytes / machine_.cache_bytes_per_clock,
+    const double cache_seconds = cache / march_cache_bytes_per_second / busy;
+    // few warps do not find an instruction in each clock
+    const double warps = running / multiprocessors * threads / machine_.warp_lanes;
+    const double issued = std::clamp(warps / march_warps_to_issue, 0.2, 1.0) *
+                          (resident < 2 && barriers > 0 ? march_share_of_one_block : 1);
+    const double core_clocks = std::max({instructions / machine_.warp_lanes / 4 * 1.05 / issued,
+                                         core_bytes / march_cache_bytes_per_clock,
                                          shared / machine_.shared_bytes_per_clock,
                                          problem_.float_clocks * points / problem_.points});
     const double core_seconds =
         core_clocks / multiprocessors / machine_.clock_hz / std::max(0.3, std::min(busy, fill));
-    const double wait_seconds =
-        waves * steps *
-        (march_barrier_clocks * barriers + gpu::clocks_of_load / (choice.ahead > 0 ? 2.0 : 1.0)) /
-        machine_.clock_hz;
+    const double wait_seconds = waves * steps *
+                                (march_barrier_clocks * barriers +
+                                 gpu::clocks_of_load / (1.0 + static_cast<double>(choice.ahead))) /
+                                machine_.clock_hz;
     const double longest = std::max({memory_seconds, cache_seconds, core_seconds, wait_seconds});
     return longest +
-           0.1 * (memory_seconds + cache_seconds + core_seconds + wait_seconds - longest) + 2e-6;
+           0.2 * (memory_seconds + cache_seconds + core_seconds + wait_seconds - longest) + 2e-6;
   }
 
  private:
-  [[nodiscard]] static bool is_shared(const MarchChoice& choice, const MarchedArray& each) {
-    return each.halo[0] + each.halo[1] > 0 &&
-           (choice.queue == Queue::shared ||
-            (choice.queue == Queue::registers_plane && !each.is_one_plane && each.other_reads > 0));
+  /// Vectors that a thread reads in an iteration, without those that its queue has: each element
+  /// that several of its points read is read once.
+  [[nodiscard]] static double loads_of(const MarchChoice& choice, const MarchedArray& each) {
+    const auto items = static_cast<double>(choice.items);
+    const auto width = static_cast<double>(choice.width);
+    // elements of a row with its halo, as vectors
+    const double row = std::ceil((width + each.halo[0]) / width);
+    const double rows = items + each.halo[1];
+    if (each.thread_box > 1) {
+      return is_shared(choice, each) ? static_cast<double>(each.length) * rows * row : rows * row;
+    }
+    const double straight = each.other_reads - each.shifted_reads;
+    const double shared_rows = items > 1 ? rows : each.halo[1];
+    const double own_rows =
+        each.is_one_plane ? std::min(straight * items, shared_rows) : straight * items;
+    const double shifted =
+        each.shifted_reads > 0
+            ? items * std::min(each.shifted_reads,
+                               row * std::max(1.0, each.shifted_reads / each.halo[0]))
+            : 0;
+    const double column =
+        is_shared(choice, each) ? items * static_cast<double>(each.thread_length - 1) : 0;
+    return own_rows + shifted + std::max(0.0, column);
   }
-  [[nodiscard]] static bool has_plane(const MarchChoice& choice, const MarchedArray& each) {
-    return choice.queue == Queue::registers_plane && each.other_reads > 0;
+  /// Registers that rotate in an iteration.
+  [[nodiscard]] double moves_of(const MarchChoice& choice, const MarchedArray& each) const {
+    return each.thread_length > 1
+               ? queued_registers(choice, each) /
+                     static_cast<double>(std::max<std::int64_t>(1, choice.unrolled))
+               : 0;
   }
   /// Elements of one plane that a block reads, in whole sectors.
   [[nodiscard]] double box(const MarchChoice& choice, const MarchedArray& each) const {
@@ -245,7 +314,7 @@ class MarchEnumerator {
     }
     const std::int64_t most_items = problem_.across.size() > 1 ? 4 : 1;
     for (const Queue queue : queues()) {
-      for (const std::int64_t ahead : {0, 1}) {
+      for (const std::int64_t ahead : ahead_of(queue)) {
         // what lanes of both kinds can have, fewer can
         std::optional<bool> has_all;
         for (const std::int64_t width : {1, 2, 4}) {
@@ -283,9 +352,16 @@ class MarchEnumerator {
           choice.lanes = lanes;
           choice.rows = rows;
           choice.length = length;
-          if (is_allowed(choice)) {
-            result.push_back(choice);
+          if (!is_allowed(choice)) {
+            continue;
           }
+          for (const std::int64_t unrolled : {std::int64_t{0}, most_unrolled}) {
+            choice.unrolled = unrolled;
+            if (unrolled == 0 || (choice.queue != Queue::shared && unrolled < length)) {
+              result.push_back(choice);
+            }
+          }
+          choice.unrolled = 0;
         }
       }
     }
@@ -311,6 +387,13 @@ class MarchEnumerator {
             }));
   }
 
+  /// Iterations by which planes may be filled early.
+  [[nodiscard]] static std::vector<std::int64_t> ahead_of(Queue queue) {
+    return queue == Queue::fed      ? std::vector<std::int64_t>{1, 2}
+           : queue == Queue::shared ? std::vector<std::int64_t>{0, 1, 2}
+                                    : std::vector<std::int64_t>{0, 1};
+  }
+
   [[nodiscard]] std::vector<Queue> queues() const {
     std::vector<Queue> result;
     const auto has = [&](const auto& what) {
@@ -322,8 +405,14 @@ class MarchEnumerator {
         result.push_back(Queue::registers_plane);
       }
     }
-    if (has([](const MarchedArray& each) { return each.halo[0] + each.halo[1] > 0; })) {
+    if (has(has_halo)) {
       result.push_back(Queue::shared);
+    }
+    // where a queue of planes is shorter than one that has all
+    if (has([](const MarchedArray& each) {
+          return is_fed({.queue = Queue::fed}, each) && each.feeding_length < each.length;
+        })) {
+      result.push_back(Queue::fed);
     }
     return result;
   }
@@ -390,9 +479,9 @@ class MarchSource final : public ListedSource<MarchChoice> {
   }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
     const MarchChoice& choice = this->choice(place);
-    return {choice.lanes, choice.rows,   choice.items,
-            choice.width, choice.length, static_cast<std::int64_t>(choice.queue),
-            choice.ahead};
+    return {choice.lanes, choice.rows,    choice.items,
+            choice.width, choice.length,  static_cast<std::int64_t>(choice.queue),
+            choice.ahead, choice.unrolled};
   }
 
  private:
@@ -403,7 +492,8 @@ class MarchSource final : public ListedSource<MarchChoice> {
     result.add_length(a.items, b.items);
     result.add_length(a.width, b.width);
     result.add_length(a.length, b.length);
-    result.answers = (a.queue != b.queue ? 1 : 0) + (a.ahead != b.ahead ? 1 : 0);
+    result.answers = (a.queue != b.queue ? 1 : 0) + (a.ahead != b.ahead ? 1 : 0) +
+                     (a.unrolled != b.unrolled ? 1 : 0);
     return result;
   }
 

@@ -205,8 +205,10 @@ PrivatePlan parse_private(std::string_view text, const std::vector<std::string>&
 }
 
 /// `march i*64`
+/// `march i*64`, `march i*64 unr*3`
 MarchPlan parse_march(std::string_view text, const std::vector<std::string>& words) {
-  const std::size_t star = words.size() == 2 ? words[1].find('*') : std::string::npos;
+  const std::size_t star =
+      words.size() == 2 || words.size() == 3 ? words[1].find('*') : std::string::npos;
   if (star == 0 || star == std::string::npos) {
     fail(text, "'march' takes a loop and its iterations, 'march i*64'");
   }
@@ -214,7 +216,13 @@ MarchPlan parse_march(std::string_view text, const std::vector<std::string>& wor
   if (length == 0) {
     fail(text, "a march has iterations");
   }
-  return {words[1].substr(0, star), length};
+  constexpr std::string_view unrolled = "unr*";
+  if (words.size() == 3 && !words[2].starts_with(unrolled)) {
+    fail(text, fmt::format("did not expect '{}' after 'march {}'", words[2], words[1]));
+  }
+  return {words[1].substr(0, star), length,
+          words.size() == 3 ? parse_number(text, std::string_view(words[2]).substr(unrolled.size()))
+                            : 0};
 }
 
 /// `queue u 3`, `queue u 4 shared`, `queue u 3 along i`
@@ -310,7 +318,9 @@ std::vector<std::string> subjects_of(std::string_view text, const std::vector<st
     return {fmt::format(
         "{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count), " "))};
   }
-  return {first + " " + words[1].substr(0, words[1].find('*'))};
+  const bool is_shared_queue = first == "queue" && words.size() > 3 && words[3] == "shared";
+  return {first + " " + words[1].substr(0, words[1].find('*')) +
+          (is_shared_queue ? " shared" : "")};  // a thread has a queue of its own
 }
 
 }  // namespace
@@ -368,6 +378,7 @@ std::string to_string(const Slicing& slicing) {
   }
   for (const MarchPlan& march : slicing.marches) {
     text += fmt::format("{}march {}*{}", text.empty() ? "" : "; ", march.iname, march.length);
+    text += march.unrolled > 0 ? fmt::format(" unr*{}", march.unrolled) : "";
   }
   for (const QueuePlan& queue : slicing.queues) {
     text += (text.empty() ? "" : "; ") + to_string(queue);

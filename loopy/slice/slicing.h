@@ -83,6 +83,9 @@ struct FetchPlan {
 struct MarchPlan {
   std::string iname{};
   std::int64_t length = 0;
+  /// Iterations that the compiler is asked to write out, `march i*64 unr*3`: registers that rotate
+  /// are moved once for all of them. 0: it decides.
+  std::int64_t unrolled = 0;
   friend bool operator==(const MarchPlan&, const MarchPlan&) = default;
 };
 
@@ -172,6 +175,7 @@ struct StorePlan {
 ///     i: g.0; j,k: g.1 for*8 l.0*256; place mean global
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 3; fetch u at i
 ///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 4 shared
+///     k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64 unr*3; queue u 3; queue u 3 shared
 ///     i: g.0; j,l: for l.0*256; online j,k
 ///     e: g.0; i: ilp; j: l.1; k: l.0; place along_x shared
 ///     fuse ab = a b; fuse k = e*4 f*8; c: g.0 l.0*64; ab: g.1 ilp*8; k: for for*32; fetch A

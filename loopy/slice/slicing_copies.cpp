@@ -21,7 +21,11 @@ std::string march_suffix(const Slicing& slicing, const std::string& iname) {
 
 /// What marches keep from one iteration to the next, and fill for each.
 void add_queues(const Slicing& slicing, std::vector<RecipeStep>& steps) {
-  for (const QueuePlan& queue : slicing.queues) {
+  // what fills the registers of threads may be read from a queue in shared memory
+  std::vector<QueuePlan> queues = slicing.queues;
+  std::stable_partition(queues.begin(), queues.end(),
+                        [](const QueuePlan& each) { return !each.in_shared_memory; });
+  for (const QueuePlan& queue : queues) {
     const bool is_clear = queue.along.empty() ? slicing.marches.size() == 1
                                               : find_march(slicing, queue.along) != nullptr;
     if (!is_clear) {
@@ -35,6 +39,15 @@ void add_queues(const Slicing& slicing, std::vector<RecipeStep>& steps) {
                      {{"temporary_name", queue.array + "_queue" + march_suffix(slicing, along)}}});
     if (queue.in_shared_memory) {
       steps.back().options["address_space"] = "local";
+      const bool has_registers =
+          std::any_of(queues.begin(), queues.end(), [&](const QueuePlan& each) {
+            return each.array == queue.array && each.along == queue.along && !each.in_shared_memory;
+          });
+      if (has_registers) {
+        steps.back().options["fills_registers"] = "yes";
+        steps.back().options["temporary_name"] =
+            queue.array + "_planes" + march_suffix(slicing, along);
+      }
     }
   }
   for (const FetchPlan& fetch : slicing.fetches) {
@@ -51,6 +64,14 @@ void add_queues(const Slicing& slicing, std::vector<RecipeStep>& steps) {
           std::to_string(std::max<std::int64_t>(1, fetch.stages))},
          {{"address_space", "local"},
           {"temporary_name", fetch.array + "_plane" + march_suffix(slicing, fetch.at)}}});
+  }
+  // a queue takes a loop that runs one iteration after the other
+  for (const MarchPlan& march : slicing.marches) {
+    if (march.unrolled > 0) {
+      steps.push_back({"tag_inames",
+                       {fmt::format("{}:unr_hint.{}", part_name(march.iname, 1), march.unrolled)},
+                       {}});
+    }
   }
 }
 

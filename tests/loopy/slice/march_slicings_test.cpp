@@ -25,12 +25,15 @@ TEST(MarchSlicings, AreReadAndPrinted) {
   for (const char* words :
        {"k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 3; fetch u at i",
         "i: g.2; march i*64; queue u 4 shared", "march i*8; march p*4; queue u 3 along i",
-        "march i*64; queue u 4 shared along i; fetch u at i stages 2"}) {
+        "march i*64; queue u 4 shared along i; fetch u at i stages 2",
+        "march i*64 unr*3; queue u 3; queue u 3 shared"}) {
     EXPECT_EQ(to_string(parse_slicing(words)), words);
   }
   for (const char* words :
-       {"march", "march i", "march *4", "march i*0", "queue", "queue u", "queue u x",
-        "queue u 3 private", "queue u 3 along", "fetch u at", "fetch u at i pad 4"}) {
+       {"march", "march i", "march *4", "march i*0", "march i*8 for*2", "march i*8 unr*3 unr*3",
+        "march i*8; queue u 3; queue u 4", "march i*8; queue u 4 shared; queue u 5 shared", "queue",
+        "queue u", "queue u x", "queue u 3 private", "queue u 3 along", "fetch u at",
+        "fetch u at i pad 4"}) {
     EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(words));
   }
 }
@@ -48,7 +51,9 @@ TEST(MarchSlicings, HaveAnExpertsWords) {
   for (const char* words :
        {"k: g.0 l.0*32; j: g.1 l.1*8; i: g.2; march i*64; queue u 3; fetch u at i",
         "k: g.0 l.0*64; j: g.1 l.1*4 ilp*2; i: g.2; march i*64; queue u 4",
-        "k: g.0 l.0*128; j: g.1 l.1*2; i: g.2; march i*32; queue u 4 shared"}) {
+        "k: g.0 l.0*128; j: g.1 l.1*2; i: g.2; march i*32; queue u 4 shared",
+        "k: g.0 l.0*16 vec*4; j: g.1 l.1*16; i: g.2; march i*64 unr*3; queue u 3; queue u 3 "
+        "shared"}) {
     const auto place = stream.find_words(words);
     ASSERT_TRUE(place) << words;
     EXPECT_EQ(stream.at(*place).words, words);

@@ -45,6 +45,15 @@ inline std::vector<MarchedStencil> marched_stencils() {
       {"diagonals", "{[i, j, k]: 1 <= i, j, k < n - 1}",
        "out[i, j, k] = u[i, j, k] + u[i - 1, j - 1, k] + u[i + 1, j + 1, k] - u[i, j, k - 1]",
        "u, out: f32[n, n, n]", 300, 11},
+      // rows begin at multiples of 16 bytes: planes are copied so, and threads load vectors
+      {"wide_star", "{[i, j, k, p]: 3 <= i, j, k < n - 3 and 1 <= p <= 3}",
+       "out[i, j, k] = v[i, j, k] + sum(p, w[p]*(u[i - p, j, k] + u[i + p, j, k] + "
+       "u[i, j - p, k] + u[i, j + p, k] + u[i, j, k - p] + u[i, j, k + p]))",
+       "u, v, out: f32[n, n, n]; w: f32[4]", 512, 20},
+      {"wide_faces", "{[i, j, k]: 1 <= i, j, k < n - 1}",
+       "out[i, j, k] = u[i - 1, j, k] + u[i + 1, j, k] + u[i, j - 1, k] + u[i, j + 1, k] + "
+       "u[i, j, k - 1] + u[i, j, k + 1] - v[i + 1, j, k]*v[i, j, k]",
+       "u, v, out: f64[n, n, n]", 256, 14},
       // complex numbers in two dimensions; reads within rules
       {"wave", "{[i, j]: 2 <= i, j < n - 2}",
        "across(a, b) := u[a + 1, b] - u[a - 1, b]\n"
