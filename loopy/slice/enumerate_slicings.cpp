@@ -409,14 +409,14 @@ class Enumerator final : public TileEnumerator {
   [[nodiscard]] bool can_hold(std::uint16_t batch) const {
     constexpr std::int64_t most_threads = 256;
     constexpr std::int64_t least_rounds = 8;
-    return !constraints_.machine.is_cpu && problem_.has(first_whole_loop) &&
-           !choice_.is_in_thread(first_whole_loop) && !problem_.loops[first_whole_loop].is_inner &&
-           choice_.slices == 1 && choice_.stages == 1 && choice_.swizzle_rows == 0 &&
-           choice_.shared_steps == 0 && problem_.triangles.empty() &&
+    const std::size_t loop = choice_.batch_loop();
+    return !constraints_.machine.is_cpu && problem_.has(loop) && !choice_.is_in_thread(loop) &&
+           !problem_.loops[loop].is_inner && choice_.slices == 1 && choice_.stages == 1 &&
+           choice_.swizzle_rows == 0 && choice_.shared_steps == 0 &&
            choice_.fast_tile() >= problem_.loops[fast_loop].length &&
            choice_.slow_tile() >= problem_.loops[slow_loop].length &&
            choice_.threads() * batch <= most_threads &&
-           problem_.loops[first_whole_loop].length >= least_rounds * batch &&
+           problem_.loops[loop].length >= least_rounds * batch &&
            blocks_ >= least_rounds * batch * constraints_.machine.multiprocessors;
   }
   /// Where more blocks than run at once read what others read, too.

@@ -252,7 +252,7 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
       slicing.inames.push_back({iname, {{0, {AxisKind::ilp, 0}}}});
     } else if (problem.has(i) && axis_of(i) < static_cast<int>(on_grid.size())) {
       slicing.inames.push_back({iname, {{0, {AxisKind::grid, axis_of(i)}}}});
-      if (i == first_whole_loop && choice.batch > 1) {
+      if (i == choice.batch_loop() && choice.batch > 1) {
         slicing.inames.back().factors.push_back({choice.batch, {AxisKind::block, 2}});
       }
     }
@@ -316,7 +316,7 @@ std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const Slic
       read_reduction(each, choice);
     } else if (each.factors.front().axis.kind == AxisKind::ilp) {
       choice.in_thread |= static_cast<std::uint8_t>(1U << (which - first_whole_loop));
-    } else if (which == first_whole_loop && each.factors.size() == 2) {
+    } else if (which >= first_whole_loop && each.factors.size() == 2) {
       choice.batch = as_length(each.factors[1].length);
     }
   }

@@ -22,7 +22,7 @@ struct SlicingChoice {
   std::uint16_t depth = 0;  ///< of a tile along the reduction; 0: not cut
   std::uint16_t reduction_threads = 1;
   std::uint16_t slices = 1;  ///< groups of threads that share the steps of each tile
-  std::uint16_t batch = 1;   ///< groups of threads with an iteration of the first whole loop each
+  std::uint16_t batch = 1;   ///< groups of threads with an iteration of batch_loop() each
   /// Steps of each thread, where several blocks share a reduction: whole tiles if it has tiles. 0:
   /// they do not.
   std::uint16_t shared_steps = 0;
@@ -49,6 +49,10 @@ struct SlicingChoice {
   }
   [[nodiscard]] bool is_in_thread(std::size_t loop) const {
     return loop >= first_whole_loop && (in_thread >> (loop - first_whole_loop) & 1) != 0;
+  }
+  /// The first whole loop of which a thread does not have all.
+  [[nodiscard]] std::size_t batch_loop() const {
+    return is_in_thread(first_whole_loop) ? first_whole_loop + 1 : first_whole_loop;
   }
   friend bool operator==(const SlicingChoice&, const SlicingChoice&) = default;
 };

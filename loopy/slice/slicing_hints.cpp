@@ -120,7 +120,7 @@ bool SlicingHints::allows(const SlicingChoice& choice) const {
   return (choice.fetched & fetched_) == fetched_ && (choice.fetched & not_fetched_) == 0 &&
          (choice.kept & kept_) == kept_ && (choice.kept & not_kept_) == 0 &&
          is_allowed(constraints_.vector_widths, choice.is_vector ? choice.fast[2] : 1) &&
-         (choice.batch == 1 || find(first_whole_loop) == nullptr) && allows_reduction(choice);
+         (choice.batch == 1 || find(choice.batch_loop()) == nullptr) && allows_reduction(choice);
 }
 
 }  // namespace rtcg::loopy::detail

@@ -31,8 +31,8 @@ std::int64_t SlicingCost::blocks_along(const SlicingChoice& choice, std::size_t 
   return loop == fast_loop   ? ceil_divide(length, choice.fast_tile())
          : loop == slow_loop ? ceil_divide(length, choice.slow_tile())
          : choice.is_in_thread(loop) || problem_.loops[loop].is_inner ? 1
-         : loop == first_whole_loop ? ceil_divide(length, choice.batch)
-                                    : length;
+         : loop == choice.batch_loop() ? ceil_divide(length, choice.batch)
+                                       : length;
 }
 
 bool SlicingCost::is_off_grid(const SlicingChoice& choice, std::size_t loop) const {
@@ -109,9 +109,9 @@ double SlicingCost::length(const SlicedRead::Axis& axis, const SlicingChoice& ch
         : i == slow_loop ? choice.slow_tile()
         : i == reduced_loop
             ? (choice.depth != 0 ? std::int64_t{choice.depth} : problem_.loops[i].length)
-        : choice.is_in_thread(i) ? problem_.loops[i].length
-        : i == first_whole_loop  ? std::int64_t{choice.batch}
-                                 : 1;
+        : choice.is_in_thread(i)   ? problem_.loops[i].length
+        : i == choice.batch_loop() ? std::int64_t{choice.batch}
+                                   : 1;
     length += static_cast<double>(std::abs(axis.coefficients[i]) * (values - 1));
   }
   return length;

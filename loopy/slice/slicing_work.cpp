@@ -175,7 +175,7 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
   const double rows = read.mentions[slow_loop] ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
   double sectors =
       std::max(1.0, strided * std::min(stride, 32.0) / 32) * std::min<double>(rows, choice.slow[1]);
-  if (read.mentions[first_whole_loop]) {  // groups of threads within a warp
+  if (read.mentions[choice.batch_loop()]) {  // groups of threads within a warp
     sectors *=
         std::clamp(static_cast<double>(machine_.warp_lanes) / (choice.fast[1] * choice.slow[1]),
                    1.0, static_cast<double>(choice.batch));

@@ -71,10 +71,11 @@ bool SlicingCost::has_known_beginning(const SlicingChoice& choice) const {
       if (i == reduced_loop || coefficient == 0) {
         continue;
       }
-      const std::int64_t tile = i == fast_loop           ? choice.fast_tile()
-                                : i == slow_loop         ? choice.slow_tile()
-                                : choice.is_in_thread(i) ? problem_.loops[i].length
-                                                         : 1;
+      const std::int64_t tile = i == fast_loop             ? choice.fast_tile()
+                                : i == slow_loop           ? choice.slow_tile()
+                                : choice.is_in_thread(i)   ? problem_.loops[i].length
+                                : i == choice.batch_loop() ? std::int64_t{choice.batch}
+                                                           : 1;
       const std::int64_t at_best = coefficient > 0 ? -coefficient * (tile - 1) : 0;
       const std::int64_t last = -coefficient * tile * (blocks_along(choice, i) - 1);
       least += at_best + std::min<std::int64_t>(0, last);

@@ -66,6 +66,50 @@ TEST(Batches, KeepTheirNumbers) {
   }
 }
 
+/// Triangles of results, and results of four loops of which a thread has one.
+std::vector<Kernel> other_batches(std::int64_t nb, std::int64_t n) {
+  return {
+      fix_parameters(make_kernel("{[b, i, j, k]: 0 <= b < nb and 0 <= k < n and 0 <= j <= i < n}",
+                                 "C[b, i, j] = sum(k, A[b, i, k]*A[b, j, k])",
+                                 {.arguments = "A, C: f32[nb, n, n]"}),
+                     {{"nb", nb}, {"n", n}}),
+      fix_parameters(
+          make_kernel("{[b, i, j, k, p, q]: 0 <= b < nb and 0 <= i, j, k, p, q < n}",
+                      "C[b, i, j, k] = g[b, i, j, k]*sum((p, q), D[i, p]*D[j, q]*u[b, p, q, k])",
+                      {.arguments = "D: f32[n, n]; g, u, C: f32[nb, n, n, n]"}),
+          {{"nb", nb}, {"n", n}})};
+}
+
+TEST(Batches, OfTrianglesAndOfFourLoopsKeepTheirNumbers) {
+  const std::vector<Kernel> kernels = other_batches(21, 5);
+  const std::vector<std::vector<const char*>> words = {
+      {"j: g.0 l.0*5; i: g.1 l.1*5; b: g.2 l.2*4; fetch A#1; fetch A#2",
+       "j: g.0 l.0*3 ilp*2; i: g.1 l.1*2 ilp*4; b: g.2 l.2*8; k: for for*2; fetch A#2"},
+      {"k: g.0 l.0*5; j: g.1 l.1*5; i: ilp; b: g.2 l.2*4; fetch D#1; fetch u",
+       "k: g.0 l.0*3 ilp*2; j: g.1 l.1*5; i: ilp; b: g.2 l.2*8; p: for for*2; fetch u"}};
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    for (const char* each : words[i]) {
+      SCOPED_TRACE(each);
+      expect_same_everywhere(apply(kernels[i], parse_slicing(each)), kernels[i], {}, {}, "pthread");
+    }
+  }
+}
+
+TEST(Batches, OfTrianglesAndOfFourLoopsAreListed) {
+  for (const Kernel& kernel : other_batches(100000, 8)) {
+    const SlicingStream stream(kernel, {});
+    EXPECT_NE(to_string(stream.at(0).slicing).find("b: g.2 l.2*"), std::string::npos)
+        << to_string(stream.at(0).slicing);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 20; ++i) {
+      const Slicing slicing = stream.at(random() % stream.count()).slicing;
+      SCOPED_TRACE(to_string(slicing));
+      EXPECT_NO_THROW(static_cast<void>(generate_text(apply(kernel, slicing), Target::cuda)));
+      EXPECT_TRUE(stream.find(slicing).has_value());
+    }
+  }
+}
+
 TEST(Batches, AreListedFirstAndHaveATextEach) {
   const Kernel kernel = small_products(100000, 8, "f32");
   const SlicingStream stream(kernel, {});
