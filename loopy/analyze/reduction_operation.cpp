@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -11,14 +12,23 @@
 namespace rtcg::loopy {
 namespace {
 
+cgen::ScalarKind ordered_kind(const cgen::Type& type) {
+  if (const auto kind = cgen::scalar_kind(type)) {
+    return *kind;
+  }
+  throw InvalidInput("loopy.reduction_operation.no_order",
+                     fmt::format("minima and maxima are of integers and real numbers, not of '{}': "
+                                 "reduce real(), imag() or abs()",
+                                 cgen::describe(type)));
+}
+
 Expr largest_of(const cgen::Type& type) {
   using Kind = cgen::ScalarKind;
-  const auto kind = cgen::scalar_kind(type);
-  require_internal(kind.has_value(), "a reduction of scalars");
-  if (cgen::is_floating(*kind)) {
-    return Real{std::numeric_limits<double>::infinity(), *kind};
+  const Kind kind = ordered_kind(type);
+  if (cgen::is_floating(kind)) {
+    return Real{std::numeric_limits<double>::infinity(), kind};
   }
-  switch (*kind) {
+  switch (kind) {
     case Kind::i8:
       return INT8_MAX;
     case Kind::u8:
@@ -40,12 +50,11 @@ Expr largest_of(const cgen::Type& type) {
 
 Expr smallest_of(const cgen::Type& type) {
   using Kind = cgen::ScalarKind;
-  const auto kind = cgen::scalar_kind(type);
-  require_internal(kind.has_value(), "a reduction of scalars");
-  if (cgen::is_floating(*kind)) {
-    return Real{-std::numeric_limits<double>::infinity(), *kind};
+  const Kind kind = ordered_kind(type);
+  if (cgen::is_floating(kind)) {
+    return Real{-std::numeric_limits<double>::infinity(), kind};
   }
-  switch (*kind) {
+  switch (kind) {
     case Kind::i8:
       return INT8_MIN;
     case Kind::i16:

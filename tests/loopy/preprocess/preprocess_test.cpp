@@ -7,6 +7,7 @@
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "tests/loopy/support/run_schedule.h"
 #include "tests/loopy/support/same_results.h"
+#include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -56,6 +57,16 @@ TEST(Preprocess, KeepsTheNumbers) {
   const ScheduleRun run = run_schedule(kernel, {{"n", 6}});
   EXPECT_EQ(run.problem(), "");
   expect_equal(as_results(run.results()), results_of(kernel, {{"n", 6}}), kernel);
+}
+
+TEST(Preprocess, RefusesMinimaOfWhatHasNoOrder) {
+  for (const char* statement :
+       {"b[i] = reduce(max, k, z[i, k])", "b[i] = reduce(minimum, k, z[i, k])",
+        "b[i], c[i] = argmin(k, z[i, k], k)"}) {
+    EXPECT_ERROR("loopy.reduction_operation.no_order",
+                 preprocess(kernel_of("{[i, k]: 0 <= i, k < 8}", statement, "",
+                                      {.arguments = "z: c64[8, 8]; b: c64[8]; c: i32[8]"})));
+  }
 }
 
 TEST(Preprocess, DropsAxesThatNoStatementLiesOn) {
