@@ -15,6 +15,7 @@ namespace {
 /// nothing: compilers add them up in addresses.
 constexpr int work_of_division = 4;
 constexpr int work_of_function = 4;
+constexpr int work_of_guarded_load = 4;  // compilers do not join loads of branches
 constexpr int least_work = 4;
 
 /// Since when a value is what it is: the number of the last statement of the row that wrote
@@ -183,6 +184,7 @@ class Row {
     int work = 0;
     Stamp stamp = 0;
     bool is_pure = true;
+    bool has_load = false;
   };
   struct Key {
     Expr expr;
@@ -204,6 +206,7 @@ class Row {
     left.work += right.work;
     left.stamp = std::max(left.stamp, right.stamp);
     left.is_pure = left.is_pure && right.is_pure;
+    left.has_load = left.has_load || right.has_load;
     return left;
   }
   static Facts impure() { return {0, 0, false}; }
@@ -288,7 +291,8 @@ class Row {
         [&](const Conditional& e) {
           const Facts condition = visit(e.condition, is_sure);
           const Facts one = visit(e.then_value, false);
-          return with(joined(condition, joined(one, visit(e.else_value, false))), 1);
+          const Facts values = joined(one, visit(e.else_value, false));
+          return with(joined(condition, values), values.has_load ? work_of_guarded_load : 1);
         },
         [&](const Cast& e) { return with(visit(e.operand, is_sure), 0); },
         [&](const Subscript& e) {
@@ -336,6 +340,7 @@ class Row {
   /// What memory has at a place.
   [[nodiscard]] Facts loaded(Facts facts, const Expr& place) const {
     facts.stamp = std::max(facts.stamp, memory_written(base_name(place)));
+    facts.has_load = true;
     return facts;
   }
 

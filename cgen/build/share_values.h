@@ -24,8 +24,9 @@ struct ShareValuesOptions {
 ///
 /// Compilers find most of them, too; but code written out for many lanes is long, and they take
 /// time for each copy. Values with integer divisions, functions, or several operations on
-/// floating-point numbers count. What only one branch of `?:`, `&&` or `||` computes is not
-/// computed ahead of it. Whatever is written in between, or might be, is read again. Loops,
+/// floating-point numbers count, and `?:` whose branches load from memory: compilers make such
+/// loads again for each copy. What only one branch of `?:`, `&&` or `||` computes is not computed
+/// ahead of it. Whatever is written in between, or might be, is read again. Loops,
 /// branches, barriers and raw text end a row; bodies are looked at by themselves.
 [[nodiscard]] std::vector<Statement> share_values(const std::vector<Statement>& statements,
                                                   const ShareValuesOptions& options);

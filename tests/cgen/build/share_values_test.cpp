@@ -126,6 +126,26 @@ TEST(ShareValues, ComputesNothingThatOneBranchAloneNeeds) {
             "t = value;\n");
 }
 
+TEST(ShareValues, NamesWhatBranchesLoad) {
+  const Expr guarded = select(i < n, x[i], y[i]);
+  EXPECT_EQ(text({assign(s, guarded * 2.0F), assign(t, guarded * 3.0F)}),
+            "const float value = i < n ? x[i] : y[i];\n"
+            "s = value * 2.0f;\n"
+            "t = value * 3.0f;\n");
+  // loads that only the condition makes are made in any case, and compilers join them
+  const std::vector<Statement> tested = {assign(s, select(x[i] < 1.0F, 1.0F, 0.0F)),
+                                         assign(t, select(x[i] < 1.0F, 1.0F, 0.0F))};
+  EXPECT_EQ(shared(tested), tested);
+  // a store through another pointer may change what they give
+  const std::vector<Statement> stored = {assign(s, guarded), assign(out[i], s), assign(t, guarded)};
+  EXPECT_EQ(shared(stored), stored);
+  EXPECT_EQ(text(stored, {.restricted = {"x", "y"}}),
+            "const float value = i < n ? x[i] : y[i];\n"
+            "s = value;\n"
+            "out[i] = s;\n"
+            "t = value;\n");
+}
+
 TEST(ShareValues, LooksIntoBodiesOneByOne) {
   const Body body({assign(s, root(x[i])), assign(t, root(x[i]))});
   EXPECT_EQ(text({assign(s, root(x[i])), if_(i < n, body), barrier(), assign(t, root(x[i]))}),
