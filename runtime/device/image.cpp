@@ -211,10 +211,12 @@ TextureRef Texture::ref() const noexcept {
 
 struct Surface::State {
   std::shared_ptr<const ImageArray::State> image;
+  ImageShape shape;
   ImageBackend::Access handle;
 
   State(std::shared_ptr<const ImageArray::State> of, int level)
       : image(std::move(of)),
+        shape(image->shape.levels > 1 ? image->shape.level(level) : image->shape),
         handle(image->backend.create_surface(image->handle, image->shape, level)) {
     detail::note_image(image->device, handle, {image->handle, image->shape, true, {}, level});
   }
@@ -252,6 +254,10 @@ Surface::Surface(const ImageArray& image, int level) {
 
 Device Surface::device() const noexcept {
   return state_->image->device;
+}
+
+const ImageShape& Surface::shape() const noexcept {
+  return state_->shape;
 }
 
 SurfaceRef Surface::ref() const noexcept {

@@ -213,6 +213,8 @@ class Surface {
   Surface& operator=(Surface&&) noexcept = default;
 
   [[nodiscard]] Device device() const noexcept;
+  /// Of its image, or of its level as an image without others.
+  [[nodiscard]] const ImageShape& shape() const noexcept;
   [[nodiscard]] SurfaceRef ref() const noexcept;
   // NOLINTNEXTLINE(google-explicit-constructor): an owner converts to a reference.
   operator SurfaceRef() const noexcept { return ref(); }
