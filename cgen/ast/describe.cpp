@@ -76,9 +76,9 @@ std::string describe_type(const Type& type, int depth) {
         if (!i.texel) {
           return fmt::format("image{}d", i.dimensions);
         }
-        return fmt::format("{}{}d of {}",
+        return fmt::format("{}{}d of {}{}",
                            i.access == ImageAccess::read_only ? "texture" : "surface", i.dimensions,
-                           describe(*i.texel));
+                           i.is_array ? "layers of " : "", describe(*i.texel));
       });
 }
 

@@ -166,12 +166,14 @@ inline Expr operator!(Operand e) {
                                       SourceOrigin where = SourceOrigin::current()) {
   return Expr(IntrinsicCall{Intrinsic::make_vector, std::move(lanes), std::move(type)}, where);
 }
-/// What a texture has at a position: a coordinate for each dimension.
+/// What a texture has at a position: a coordinate for each dimension, then the number of a layer or
+/// the level of a mipmap.
 [[nodiscard]] inline Expr fetch(Operand texture, std::vector<Expr> coordinates) {
   coordinates.insert(coordinates.begin(), texture.expr);
   return Expr(IntrinsicCall{Intrinsic::fetch, std::move(coordinates), {}}, texture.where);
 }
-/// The texel of a surface of that index, which must be within it: an integer for each dimension.
+/// The texel of a surface of that index, which must be within it: an integer for each dimension,
+/// then the number of a layer.
 [[nodiscard]] inline Expr read_texel(Operand surface, std::vector<Expr> index) {
   index.insert(index.begin(), surface.expr);
   return Expr(IntrinsicCall{Intrinsic::read_texel, std::move(index), {}}, surface.where);

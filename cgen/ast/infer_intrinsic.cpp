@@ -103,16 +103,20 @@ InferredType infer_image(const IntrinsicCall& call) {
                                    : "a parameter that is a surface to be read");
   }
   const std::size_t first = is_write ? 2 : 1;
-  const std::size_t wanted = first + static_cast<std::size_t>(image->dimensions);
-  if (call.arguments.size() != wanted) {
+  const std::size_t layer = first + static_cast<std::size_t>(image->dimensions);
+  const std::size_t wanted = layer + (image->is_array ? 1 : 0);
+  const bool may_have_level = is_fetch && !image->is_array;
+  const std::size_t given = call.arguments.size();
+  if (given != wanted && !(may_have_level && given == wanted + 1)) {
     return problem("cgen.check_types.argument_count",
-                   fmt::format("'{}' of a {} takes {} arguments, not {}", name, describe(type),
-                               wanted, call.arguments.size()));
+                   fmt::format("'{}' of a {} takes {} arguments{}, not {}", name, describe(type),
+                               wanted, may_have_level ? ", and of a mipmap a level" : "", given));
   }
-  for (std::size_t i = first; i < wanted; ++i) {
+  for (std::size_t i = first; i < given; ++i) {
     const auto kind = scalar_kind(value_type(call.arguments[i].type()));
-    if (!kind || *kind == ScalarKind::void_ || !(is_fetch || is_integral(*kind))) {
-      return bad_argument(call, i, is_fetch ? "a number" : "an integer");
+    const bool is_real = is_fetch && !(image->is_array && i == layer);
+    if (!kind || *kind == ScalarKind::void_ || !(is_real || is_integral(*kind))) {
+      return bad_argument(call, i, is_real ? "a number" : "an integer");
     }
   }
   if (is_write) {

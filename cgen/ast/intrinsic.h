@@ -84,9 +84,9 @@ enum class Intrinsic {
   warp_any,
   warp_all,
   warp_ballot,  ///< gives u32
-  // images with texels, which are parameters: the image, coordinates; write_texel has the value
-  // between them
-  fetch,  ///< from a texture, at any position
+  // images with texels, which are parameters: the image, coordinates, the number of a layer if it
+  // has these; write_texel has the value between image and coordinates
+  fetch,  ///< from a texture, at any position; of a mipmap a level follows
   read_texel,
   write_texel,
 };

@@ -60,6 +60,13 @@ Type surface_of(Type texel, int dimensions, ImageAccess access) {
   return Image{dimensions, access, false, std::move(texel)};
 }
 
+Type with_layers(const Type& image) {
+  const auto* plain = get_if<Image>(image);
+  Image layered = plain != nullptr ? *plain : Image{0};  // ill-typed: no image
+  layered.is_array = true;
+  return layered;
+}
+
 Type vector_of(Type element, int lanes) {
   return Vector{std::move(element), lanes};
 }

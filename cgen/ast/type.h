@@ -183,8 +183,8 @@ inline const Type auto_type = Auto{};
 [[nodiscard]] Type vector_of(Type element, int lanes);
 [[nodiscard]] Type complex_of(Type element);
 [[nodiscard]] Type named(std::string name, std::vector<TemplateArgument> arguments = {});
-/// A texture: `fetch` reads it at any position. OpenCL C passes a sampler with it, which the tree
-/// does not mention.
+/// A texture: `fetch` reads it at any position; that of a mipmap takes a level after the
+/// coordinates. OpenCL C passes a sampler with it, which the tree does not mention.
 /// @param texel  f32, i32, u8, f64, or vectors of 2 or 4 of these (of 2 f64)
 [[nodiscard]] Type texture_of(Type texel, int dimensions = 2);
 /// A surface, whose texels `read_texel` and `write_texel` reach by their index.
@@ -192,6 +192,9 @@ inline const Type auto_type = Auto{};
 /// @param access  for OpenCL C, which may lack read_write
 [[nodiscard]] Type surface_of(Type texel, int dimensions = 2,
                               ImageAccess access = ImageAccess::read_write);
+/// A texture or surface of 1 or 2 dimensions that has layers: an integer after the coordinates
+/// chooses one.
+[[nodiscard]] Type with_layers(const Type& image);
 /// `decltype(expression)`.
 [[nodiscard]] Type decltype_of(Expr expression);
 /// `decltype(auto)`.

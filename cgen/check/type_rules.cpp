@@ -84,8 +84,8 @@ const char* why_no_image(const Image& image) {
   if (!image.texel) {
     return nullptr;
   }
-  if (image.is_array) {
-    return "an image with a texel has no layers";
+  if (image.is_array && image.dimensions == 3) {
+    return "an image of layers has 1 or 2 dimensions";
   }
   const auto* vector = get_if<Vector>(*image.texel);
   const Type& channel = vector == nullptr ? *image.texel : vector->element;

@@ -3,6 +3,7 @@
 
 #include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/lower/lowering.h"
+#include "rtcg/cgen/support/error.h"
 
 namespace rtcg::cgen {
 namespace {
@@ -24,17 +25,26 @@ std::string suffix_of(const Channels& channels) {
          (channels.count == 1 ? "" : "x" + std::to_string(channels.count));
 }
 
+/// Of a mipmap.
+bool has_level(const IntrinsicCall& call, const Image& image) {
+  return call.intrinsic == Intrinsic::fetch && !image.is_array &&
+         call.arguments.size() == static_cast<std::size_t>(image.dimensions) + 2;
+}
+
+/// Without a level; a layer is the last one.
 std::vector<Expr> coordinates_of(const IntrinsicCall& call) {
   const std::ptrdiff_t first = call.intrinsic == Intrinsic::write_texel ? 2 : 1;
   return {call.arguments.begin() + first, call.arguments.end()};
 }
 
 Expr host_call(const Expr& tree, const IntrinsicCall& call, const Image& image) {
-  const std::string_view form = call.intrinsic == Intrinsic::fetch        ? "tex{}d_"
-                                : call.intrinsic == Intrinsic::read_texel ? "surf{}d_read_"
-                                                                          : "surf{}d_write_";
-  return plain_call("rtcg_" + fmt::format(fmt::runtime(form), image.dimensions) +
-                        suffix_of(channels_of(*image.texel)),
+  const std::string_view kind = call.intrinsic == Intrinsic::fetch ? "tex" : "surf";
+  const std::string_view what = image.is_array ? "layered_" : has_level(call, image) ? "lod_" : "";
+  const std::string_view form = call.intrinsic == Intrinsic::fetch        ? ""
+                                : call.intrinsic == Intrinsic::read_texel ? "read_"
+                                                                          : "write_";
+  return plain_call(fmt::format("rtcg_{}{}d_{}{}{}", kind, image.dimensions, what, form,
+                                suffix_of(channels_of(*image.texel))),
                     call.arguments, tree.type(), tree.where());
 }
 
@@ -45,9 +55,10 @@ Expr template_call(const std::string& name, const Type& argument, std::vector<Ex
 }
 
 /// Textures of f64 are pairs of i32.
-std::string cuda_double_helper(const Image& image, int count, Needs& needs) {
+std::string cuda_double_helper(const Image& image, bool has_level, int count, Needs& needs) {
+  const std::string_view what = image.is_array ? "_layered" : (has_level ? "_lod" : "");
   const std::string name =
-      fmt::format("rtcg_tex{}d_f64{}", image.dimensions, count == 2 ? "x2" : "");
+      fmt::format("rtcg_tex{}d{}_f64{}", image.dimensions, what, count == 2 ? "x2" : "");
   std::string parameters = "float x";
   std::string at = "x";
   for (const char* axis : {"y", "z"}) {
@@ -56,15 +67,20 @@ std::string cuda_double_helper(const Image& image, int count, Needs& needs) {
       at += fmt::format(", {}", axis);
     }
   }
+  if (!what.empty()) {
+    parameters += image.is_array ? ", int layer" : ", float level";
+    at += image.is_array ? ", layer" : ", level";
+  }
   needs.helper(
       name,
       fmt::format(
           "static __device__ inline {0} {1}(cudaTextureObject_t t, {2}) {{\n"
-          "  const int{3} v = tex{4}D<int{3}>(t, {5});\n"
+          "  const int{3} v = tex{4}D{7}<int{3}>(t, {5});\n"
           "  return {6};\n}}\n",
           count == 1 ? "double" : "double2", name, parameters, 2 * count, image.dimensions, at,
           count == 1 ? "__hiloint2double(v.y, v.x)"
-                     : "make_double2(__hiloint2double(v.y, v.x), __hiloint2double(v.w, v.z))"));
+                     : "make_double2(__hiloint2double(v.y, v.x), __hiloint2double(v.w, v.z))",
+          image.is_array ? "Layered" : (has_level ? "Lod" : "")));
   return name;
 }
 
@@ -73,19 +89,22 @@ Expr cuda_call(const Expr& tree, const IntrinsicCall& call, const Image& image, 
   const SourceOrigin where = tree.where();
   if (call.intrinsic == Intrinsic::fetch) {
     if (channels.type == f64) {
-      return plain_call(cuda_double_helper(image, channels.count, needs), call.arguments,
-                        tree.type(), where);
+      return plain_call(cuda_double_helper(image, has_level(call, image), channels.count, needs),
+                        call.arguments, tree.type(), where);
     }
-    return template_call(fmt::format("tex{}D", image.dimensions), *image.texel, call.arguments,
-                         where);
+    const std::string_view what =
+        image.is_array ? "Layered" : (has_level(call, image) ? "Lod" : "");
+    return template_call(fmt::format("tex{}D{}", image.dimensions, what), *image.texel,
+                         call.arguments, where);
   }
   std::vector<Expr> coordinates = coordinates_of(call);
   const int texel_bytes = size_bytes(*scalar_kind(channels.type)) * channels.count;
   if (texel_bytes > 1) {  // surfaces count bytes along rows
     coordinates[0] = texel_bytes * converted(coordinates[0], i32);
   }
-  const std::string name = fmt::format("surf{}D{}", image.dimensions,
-                                       call.intrinsic == Intrinsic::read_texel ? "read" : "write");
+  const std::string name =
+      fmt::format("surf{}D{}{}", image.dimensions, image.is_array ? "Layered" : "",
+                  call.intrinsic == Intrinsic::read_texel ? "read" : "write");
   std::vector<Expr> arguments = {call.arguments[0]};
   if (call.intrinsic == Intrinsic::write_texel) {
     arguments.insert(arguments.begin(), converted(call.arguments[1], *image.texel));
@@ -160,6 +179,12 @@ Expr opencl_call(const Expr& tree, const IntrinsicCall& call, const Image& image
   const Type wide = vector_of(channel, 4);
   const std::string family = is_real ? "f" : (channels.type == u8 ? "ui" : "i");
   const Expr& object = call.arguments[0];
+  if (has_level(call, image)) {
+    throw Unsupported("cgen.lower.no_mipmap",
+                      fmt::format("OpenCL C has no levels of mipmaps, which a fetch from '{}' asks "
+                                  "for: use an image for each level",
+                                  get_if<Variable>(object)->name));
+  }
   if (call.intrinsic == Intrinsic::fetch) {
     const Expr all = plain_call("read_image" + family,
                                 {object, variable(sampler, named("sampler_t"), where),

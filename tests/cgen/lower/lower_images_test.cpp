@@ -110,6 +110,51 @@ TEST(LowerImages, ReadEveryKindOfTexel) {
   EXPECT_EQ(line(f64, 3, Dialect::c), "rtcg_tex3d_f64(t, x, x, x)");
 }
 
+TEST(LowerImages, HaveLayersAndLevels) {
+  const auto x = param(f32, "x");
+  const auto i = param(i32, "i");
+  const auto layer_of = [&](const Type& texel, int dimensions, Dialect dialect) {
+    const auto t = param(with_layers(texture_of(texel, dimensions)), "t");
+    std::vector<Expr> at(static_cast<std::size_t>(dimensions), x);
+    at.push_back(i);
+    return line_of(texel, fetch(t, at), {t, x, i}, dialect);
+  };
+  EXPECT_EQ(layer_of(f32, 2, Dialect::cuda), "tex2DLayered<float>(t, x, x, i)");
+  EXPECT_EQ(layer_of(f64, 1, Dialect::cuda), "rtcg_tex1d_layered_f64(t, x, i)");
+  EXPECT_EQ(layer_of(f32, 2, Dialect::opencl), "read_imagef(t, t_sampler, (float4)(x, x, i, 0)).x");
+  EXPECT_EQ(layer_of(f32, 1, Dialect::opencl), "read_imagef(t, t_sampler, (float2)(x, i)).x");
+  EXPECT_EQ(layer_of(f32, 2, Dialect::c), "rtcg_tex2d_layered_f32(t, x, x, i)");
+  const auto level_of = [&](const Type& texel, int dimensions, Dialect dialect) {
+    const auto t = param(texture_of(texel, dimensions), "t");
+    const std::vector<Expr> at(static_cast<std::size_t>(dimensions) + 1, x);
+    return line_of(texel, fetch(t, at), {t, x}, dialect);
+  };
+  EXPECT_EQ(level_of(f32, 2, Dialect::cuda), "tex2DLod<float>(t, x, x, x)");
+  EXPECT_EQ(level_of(f64, 3, Dialect::cuda), "rtcg_tex3d_lod_f64(t, x, x, x, x)");
+  EXPECT_EQ(level_of(i32, 1, Dialect::c), "rtcg_tex1d_lod_i32(t, x, x)");
+  EXPECT_ERROR("cgen.lower.no_mipmap", level_of(f32, 2, Dialect::opencl));
+}
+
+TEST(LowerImages, WriteAndReadLayers) {
+  const auto s = param(with_layers(surface_of(f32, 2)), "s");
+  const auto to = param(with_layers(surface_of(f32, 1, ImageAccess::write_only)), "to");
+  const auto i = param(i32, "i");
+  const Module module{"m",
+                      {kernel("f", {s, to, i}, write_texel(to, read_texel(s, {i, 1, 2}), {i, 3}))}};
+  const std::string cuda = text_of(module, Dialect::cuda);
+  EXPECT_NE(cuda.find("surf1DLayeredwrite(surf2DLayeredread<float>(s, 4 * i, 1, 2), to, 4 * i, 3)"),
+            std::string::npos)
+      << cuda;
+  const std::string c = text_of(module, Dialect::c);
+  EXPECT_NE(c.find("rtcg_surf1d_layered_write_f32(to, rtcg_surf2d_layered_read_f32(s, i, 1, 2), "
+                   "i, 3)"),
+            std::string::npos)
+      << c;
+  const std::string opencl = print_module(module, Dialect::opencl).text;
+  EXPECT_NE(opencl.find("__write_only image1d_array_t to"), std::string::npos) << opencl;
+  EXPECT_NE(opencl.find("read_imagef(s, (int4)(i, 1, 2, 0))"), std::string::npos) << opencl;
+}
+
 TEST(LowerImages, GiveSamplersNamesOfTheirOwn) {
   const auto t = param(texture_of(f32, 1), "t");
   const auto t_sampler = param(f32, "t_sampler");
@@ -127,6 +172,13 @@ TEST(LowerImages, AreTyped) {
   EXPECT_EQ(write_texel(s, 1, {0}).type(), void_type);
   EXPECT_ERROR("cgen.check_types.argument_count", check(fetch(t, {x})));
   EXPECT_ERROR("cgen.check_types.argument_count", check(call(Intrinsic::fetch, {})));
+  const auto layers = param(with_layers(texture_of(f32)), "layers");
+  EXPECT_EQ(fetch(layers, {x, x, 1}).type(), f32);
+  EXPECT_EQ(fetch(t, {x, x, x}).type(), f32);
+  EXPECT_ERROR("cgen.check_types.argument_count", check(fetch(t, {x, x, x, x})));
+  EXPECT_ERROR("cgen.check_types.argument_count", check(fetch(layers, {x, x})));
+  EXPECT_ERROR("cgen.check_types.argument_count", check(fetch(layers, {x, x, 1, x})));
+  EXPECT_ERROR("cgen.check_types.argument_type", check(fetch(layers, {x, x, x})));
   EXPECT_ERROR("cgen.check_types.argument_type", check(fetch(s, {x})));
   EXPECT_ERROR("cgen.check_types.argument_type", check(fetch(x, {x})));
   EXPECT_ERROR("cgen.check_types.argument_type", check(read_texel(t, {0, 0})));
@@ -135,7 +187,7 @@ TEST(LowerImages, AreTyped) {
   EXPECT_ERROR("cgen.check_types.argument_type", check(write_texel(s, variable("v", float4), {0})));
   for (const Type& type : {texture_of(i16), texture_of(f32, 4), texture_of(vector_of(f64, 4)),
                            texture_of(vector_of(f32, 3)), surface_of(f64),
-                           Type(Image{2, ImageAccess::read_only, true, f32})}) {
+                           with_layers(texture_of(f32, 3)), with_layers(f32)}) {
     EXPECT_ERROR("cgen.check_types.bad_type", check_types(Statement(Typedef{type, "t"})));
   }
 }
