@@ -27,7 +27,7 @@ struct ArrayAccess {
 /// The array and variable accesses of a statement in the order in which they happen: predicates,
 /// then the value from the inside out, then the indices of each target, then the target itself.
 /// Inames, parameters and rules are not among them; rules must be expanded for the answer to be
-/// complete. Of images that are sampled only the coordinates are: nothing writes images. Of C text
+/// complete. Images that are sampled are not among them, their coordinates are. Of C text
 /// they are those of its parts; its other variables are declared, and the elements are not known.
 [[nodiscard]] std::vector<ArrayAccess> accesses_of(const Kernel& kernel,
                                                    const Instruction& instruction);

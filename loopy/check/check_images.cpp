@@ -19,6 +19,11 @@ bool is_complex(const cgen::Type& type) {
   return is<cgen::Complex>(type);
 }
 
+bool is_integer(const cgen::Type& type) {
+  const auto kind = cgen::scalar_kind(type);
+  return kind && cgen::is_integral(*kind);
+}
+
 /// Whether devices have texels of such elements.
 bool has_texels(const cgen::Type& type) {
   const cgen::Type number = number_type(type);
@@ -29,11 +34,22 @@ bool has_texels(const cgen::Type& type) {
 
 void check_image(const Kernel& kernel, const Argument& image) {
   const std::string what = fmt::format("image '{}' of kernel '{}'", image.name, kernel.name);
+  const ImageReads& reads = image.image_reads;
   if (!image.is_array || !image.is_shape_stated || image.shape.size() > 3) {
     throw InvalidInput("loopy.check_images.shape",
                        fmt::format("{} has to state the lengths of 1 to 3 axes, since reads may be "
                                    "outside of them: '{}: f32[h, w] {{space=image}}'",
                                    what, image.name));
+  }
+  if (reads.has_layers && (image.shape.size() < 2 || reads.levels > 1)) {
+    throw InvalidInput("loopy.check_images.layers",
+                       reads.levels > 1
+                           ? fmt::format("{} has layers and levels: devices have images with one "
+                                         "of them",
+                                         what)
+                           : fmt::format("{} has layers, which its outermost axis counts, and no "
+                                         "further axis: state two or three lengths",
+                                         what));
   }
   if (!image.strides_elements.empty() || image.offset_elements != Expr(0)) {
     throw InvalidInput("loopy.check_images.layout",
@@ -55,12 +71,42 @@ void check_image(const Kernel& kernel, const Argument& image) {
                       fmt::format("{} is of {}: textures are of f32, f64, i32, u8, c64 or c128",
                                   what, cgen::describe(*image.type)));
   }
-  if (image.image_reads.between == ImageReads::Between::linear &&
+  const bool is_between_levels = reads.between_levels == ImageReads::Between::linear;
+  if ((reads.between == ImageReads::Between::linear || is_between_levels) &&
       number_type(*image.type) != cgen::f32) {
     throw Unsupported("loopy.check_images.filter",
                       fmt::format("{} is of {}: textures weight elements of f32 and c64 only; use "
-                                  "filter=point",
-                                  what, cgen::describe(*image.type)));
+                                  "filter=point{}",
+                                  what, cgen::describe(*image.type),
+                                  is_between_levels ? " and level_filter=point" : ""));
+  }
+}
+
+/// Of an image that statements write.
+void check_surface(const Kernel& kernel, const Argument& image) {
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidInput(
+        "loopy.check_images.written",
+        fmt::format("kernel '{}' writes the image '{}' {}", kernel.name, image.name, why));
+  };
+  ImageReads plain;
+  plain.has_layers = image.image_reads.has_layers;
+  if (!(image.image_reads == plain)) {
+    refuse("and states how it is read: leave filter, address and levels out");
+  }
+  for (const Instruction& each : kernel.instructions) {
+    if (read_variables(kernel, each).count(image.name) != 0) {
+      refuse(
+          fmt::format("and reads it in statement '{}': devices do not promise that a launch "
+                      "reads what it writes; read another image",
+                      each.id));
+    }
+  }
+  if (image.type && number_type(*image.type) == cgen::f64) {
+    throw Unsupported("loopy.check_images.type",
+                      fmt::format("image '{}' of kernel '{}' is of {} and written: surfaces are of "
+                                  "f32, i32, u8 or c64",
+                                  image.name, kernel.name, cgen::describe(*image.type)));
   }
 }
 
@@ -71,12 +117,18 @@ void check_sample(const Kernel& kernel, const Instruction& instruction, const Ca
                        fmt::format("'{}' in statement '{}' of kernel '{}' {}",
                                    to_string(Expr(call)), instruction.id, kernel.name, why));
   };
-  if (call.arguments.size() != image.shape.size() + 1) {
-    refuse(fmt::format("has {} coordinates, and '{}' has {} axes", call.arguments.size() - 1,
-                       image.name, image.shape.size()));
+  const std::size_t axes = image.shape.size();
+  const std::size_t given = call.arguments.size() - 1;
+  if (given != axes && !(image.image_reads.levels > 1 && given == axes + 1)) {
+    refuse(fmt::format("has {} coordinates, and '{}' has {} axes{}", given, image.name, axes,
+                       image.image_reads.levels > 1 ? " and levels" : ""));
   }
   for (std::size_t i = 1; i < call.arguments.size(); ++i) {
     const cgen::Type type = type_of(kernel, call.arguments[i]);
+    if (i == 1 && image.image_reads.has_layers && is_known(type) && !is_integer(type)) {
+      refuse(fmt::format("has a layer of {}: the number of a layer is an integer",
+                         cgen::describe(type)));
+    }
     if (is_known(type) && !cgen::scalar_kind(type)) {
       refuse(fmt::format("has a coordinate of {}: coordinates are real numbers",
                          cgen::describe(type)));
@@ -107,19 +159,23 @@ void check_uses(const Kernel& kernel, const Instruction& instruction) {
   };
   for_each_expression(instruction, look_at);
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
-    for (const std::string& each : raw->reads) {
-      if (find_image(kernel, each) != nullptr) {
-        refuse_place(each);
+    for (const auto* names : {&raw->reads, &raw->writes}) {
+      for (const std::string& each : *names) {
+        if (find_image(kernel, each) != nullptr) {
+          refuse_place(each);
+        }
       }
     }
   }
   if (instruction.call_site == nullptr) {
     return;
   }
-  for (const std::string& each : read_variables(kernel, instruction)) {
+  NameSet used = read_variables(kernel, instruction);
+  used.merge(written_variables(instruction));
+  for (const std::string& each : used) {
     if (find_image(kernel, each) != nullptr) {
       throw Unsupported("loopy.check_images.function",
-                        fmt::format("the function '{}' of kernel '{}' reads the image '{}', and "
+                        fmt::format("the function '{}' of kernel '{}' uses the image '{}', and "
                                     "functions of the text take no images: inline the call",
                                     instruction.call_site->function, kernel.name, each));
     }
@@ -133,11 +189,14 @@ void check_images(const Kernel& kernel) {
   for (const Argument& each : kernel.arguments) {
     if (each.address_space == AddressSpace::image) {
       check_image(kernel, each);
+      if (is_surface(kernel, each.name)) {
+        check_surface(kernel, each);
+      }
       has_images = true;
     } else if (!(each.image_reads == ImageReads{})) {
       throw InvalidInput("loopy.check_images.not_an_image",
-                         fmt::format("'{}' of kernel '{}' has a filter or an address mode, which "
-                                     "are of images: add space=image",
+                         fmt::format("'{}' of kernel '{}' has a filter, an address mode, layers or "
+                                     "levels, which are of images: add space=image",
                                      each.name, kernel.name));
     }
   }

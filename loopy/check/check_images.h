@@ -9,7 +9,8 @@ namespace rtcg::loopy {
 ///
 /// @throws InvalidInput  loopy.check_images.shape, loopy.check_images.layout,
 ///                       loopy.check_images.may_be, loopy.check_images.place,
-///                       loopy.check_images.coordinates, loopy.check_images.not_an_image
+///                       loopy.check_images.coordinates, loopy.check_images.not_an_image,
+///                       loopy.check_images.written
 /// @throws Unsupported   loopy.check_images.type, loopy.check_images.filter,
 ///                       loopy.check_images.function
 void check_images(const Kernel& kernel);

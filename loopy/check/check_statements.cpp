@@ -76,7 +76,6 @@ std::string why_not_assignable(const Kernel& kernel, const std::string& name) {
   if (const Argument* argument = find_argument(kernel, name)) {
     return !argument->is_array                                 ? "a scalar argument"
            : argument->address_space == AddressSpace::constant ? "a constant array"
-           : argument->address_space == AddressSpace::image    ? "an image"
                                                                : "";
   }
   if (const Temporary* temporary = find_temporary(kernel, name)) {

@@ -55,8 +55,6 @@ struct KernelParameter {
   bool starts_at_zero = false;
   /// For a temporary: blocks read what other blocks of the same launch write.
   bool is_passed_between_blocks = false;
-  /// Of an argument that is an image; its type is that of its elements.
-  int image_axes = 0;
 };
 
 /// One kernel of the program, and the launch that runs it.

@@ -172,9 +172,8 @@ std::vector<cgen::Parameter> c_parameters(const Kernel& kernel,
       result.push_back({cgen::const_(parameter.type), parameter.name});
       continue;
     }
-    if (parameter.image_axes != 0) {
-      result.push_back(
-          {cgen::texture_of(texel_type(parameter.type), parameter.image_axes), parameter.name});
+    if (const Argument* image = find_image(kernel, parameter.name)) {
+      result.push_back({image_type(kernel, *image), parameter.name});
       continue;
     }
     const bool is_constant = i < kernel.arguments.size() &&  // which come first
@@ -235,9 +234,6 @@ std::vector<KernelParameter> kernel_parameters(const Kernel& kernel, const Targe
   for (const Argument& argument : kernel.arguments) {
     parameters.push_back(
         {argument.name, *argument.type, argument.is_array, written.count(argument.name) != 0});
-    if (argument.address_space == AddressSpace::image) {
-      parameters.back().image_axes = static_cast<int>(argument.shape.size());
-    }
     if (const auto found = alignments.find(argument.name); found != alignments.end()) {
       parameters.back().align_bytes = found->second;
     }

@@ -10,6 +10,7 @@
 #include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/codegen/array_storage.h"
 #include "rtcg/loopy/codegen/call_runs.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -162,9 +163,7 @@ const KernelVariables::IndexedArray& KernelVariables::indexed_array(const std::s
                    "an array that is an argument or a temporary");
   if (argument != nullptr && argument->address_space == AddressSpace::image) {
     made.is_image = true;
-    made.variable = cgen::variable(
-        array,
-        cgen::texture_of(texel_type(*argument->type), static_cast<int>(argument->shape.size())));
+    made.variable = cgen::variable(array, image_type(launch.kernel, *argument));
     return arrays_.emplace(array, std::move(made)).first->second;
   }
   made.shape = argument != nullptr ? &argument->shape : &temporary->shape;
@@ -196,8 +195,9 @@ ExprScope KernelVariables::scope_of(const EmitContext& context, bool* has_asked_
                                                       const std::vector<Expr>& indices) {
     return element_of(array, indices, context, scope_of(context, has_asked_context));
   };
-  scope.texel = [this](const std::string& image, std::vector<cgen::Expr> coordinates) {
-    return texel(image, std::move(coordinates));
+  scope.texel = [this, &context, has_asked_context](const std::string& image,
+                                                    std::vector<cgen::Expr> coordinates) {
+    return texel(image, std::move(coordinates), scope_of(context, has_asked_context));
   };
   scope.linear_element = [this, &context, has_asked_context](const std::string& array,
                                                              const Expr& index) {
@@ -289,14 +289,45 @@ std::string KernelVariables::private_name(const Temporary& temporary, const Emit
   return name;
 }
 
-cgen::Expr KernelVariables::texel(const std::string& image, std::vector<cgen::Expr> coordinates) {
+cgen::Expr KernelVariables::texel(const std::string& image, std::vector<cgen::Expr> coordinates,
+                                  const ExprScope& scope) {
   const IndexedArray& array = indexed_array(image);
-  std::reverse(coordinates.begin(), coordinates.end());  // the fastest axis is the first one there
-  for (cgen::Expr& each : coordinates) {
+  const Argument& argument = *named_.find_argument(image);
+  const ImageReads& reads = argument.image_reads;
+  std::optional<cgen::Expr> last;
+  if (reads.levels > 1) {
+    last = cgen::Expr(0.0f);
+    if (coordinates.size() > argument.shape.size()) {
+      last = coordinates.back();
+      coordinates.pop_back();
+    }
+  } else if (reads.has_layers) {
+    if (has_normalised_coordinates(reads) && launch.rules.dialect == cgen::Dialect::opencl) {
+      throw Unsupported("loopy.generate.layers_that_repeat",
+                        fmt::format("image '{}' of kernel '{}' has layers and address={}: PoCL "
+                                    "then fetches from another layer, so OpenCL C has none of "
+                                    "these; use address=clamp or border",
+                                    image, launch.kernel.name, loopy::name(reads.outside)));
+    }
+    // the nearest layer; devices do not agree about negative numbers
+    last = cgen::call(cgen::Intrinsic::max, {coordinates.front(), cgen::Expr(0)});
+    coordinates.erase(coordinates.begin());
+  }
+  const std::size_t first = argument.shape.size() - coordinates.size();
+  for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
+    cgen::Expr& each = coordinates[axis];
     each = each + 0.5f;  // the centre of the texel
+    if (has_normalised_coordinates(reads)) {
+      const cgen::Expr length = lower_index(scope, argument.shape[first + axis]);
+      each = each * (1.0f / cgen::cast(cgen::f32, length));
+    }
+  }
+  std::reverse(coordinates.begin(), coordinates.end());  // the fastest axis is the first one there
+  if (last) {
+    coordinates.push_back(*last);
   }
   const cgen::Expr fetched = cgen::fetch(*array.variable, std::move(coordinates));
-  const cgen::Type element = *named_.find_argument(image)->type;
+  const cgen::Type element = *argument.type;
   if (!is<cgen::Complex>(element)) {
     return fetched;
   }
@@ -305,17 +336,43 @@ cgen::Expr KernelVariables::texel(const std::string& image, std::vector<cgen::Ex
   return cgen::call(function.name(), {fetched}, element);
 }
 
+cgen::Statement KernelVariables::write_texel(const Access& element, const cgen::Expr& value,
+                                             const ExprScope& scope) {
+  const IndexedArray& array = indexed_array(element.array);
+  const Argument& argument = *named_.find_argument(element.array);
+  std::vector<cgen::Expr> places;
+  for (const Expr& of_lanes : element.indices) {
+    const Expr index = with_values(*scope.values, of_lanes);
+    const cgen::Expr code = lower_once(
+        0, {index}, [&] { return index; }, scope);
+    places.push_back(cgen::cast(cgen::i32, code));
+  }
+  const std::size_t layers = argument.image_reads.has_layers ? 1 : 0;
+  std::reverse(places.begin() + static_cast<std::ptrdiff_t>(layers), places.end());
+  std::rotate(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(layers), places.end());
+  cgen::Expr texel = value;
+  if (is<cgen::Complex>(*argument.type)) {
+    const HelperFunction function(Helper::texel_of_complex, *argument.type);
+    helpers_.insert(function);
+    texel = cgen::call(function.name(), {value}, texel_type(*argument.type));
+  }
+  return cgen::write_texel(*array.variable, texel, std::move(places));
+}
+
 cgen::Expr KernelVariables::element_of(const std::string& name,
                                        const std::vector<Expr>& logical_indices,
                                        const EmitContext& context, const ExprScope& scope) {
   const IndexedArray& array = indexed_array(name);
   if (array.is_image) {
+    const bool has_layers = named_.find_argument(name)->image_reads.has_layers;
     std::vector<cgen::Expr> coordinates;
     for (const Expr& index : logical_indices) {
-      coordinates.push_back(cgen::cast(cgen::f32, lower_once(
-                                                      0, {index}, [&] { return index; }, scope)));
+      const cgen::Expr code = lower_once(
+          0, {index}, [&] { return index; }, scope);
+      const bool is_layer = has_layers && coordinates.empty();
+      coordinates.push_back(cgen::cast(is_layer ? cgen::i32 : cgen::f32, code));
     }
-    return texel(name, std::move(coordinates));
+    return texel(name, std::move(coordinates), scope);
   }
   const std::vector<Expr> indices =
       array.swizzle ? swizzled_indices(array.swizzle->first, array.swizzle->second, logical_indices,

@@ -39,6 +39,9 @@ class KernelVariables {
   /// A call of a helper without a result.
   [[nodiscard]] cgen::Statement call(const HelperFunction& helper,
                                      std::vector<cgen::Expr> arguments = {});
+  /// Assigns to an element of an image.
+  [[nodiscard]] cgen::Statement write_texel(const Access& element, const cgen::Expr& value,
+                                            const ExprScope& scope);
   /// The code calls it.
   void add_helper(const HelperFunction& helper) { helpers_.insert(helper); }
 
@@ -80,9 +83,9 @@ class KernelVariables {
   [[nodiscard]] std::string private_name(const Temporary& temporary, const EmitContext& context);
   [[nodiscard]] cgen::Expr element_of(const std::string& array, const std::vector<Expr>& indices,
                                       const EmitContext& context, const ExprScope& scope);
-  /// What the texture of an image has where its axes have these coordinates, of type f32; element 0
-  /// has 0.
-  [[nodiscard]] cgen::Expr texel(const std::string& image, std::vector<cgen::Expr> coordinates);
+  /// What the texture of an image has at these coordinates; see ExprScope::texel.
+  [[nodiscard]] cgen::Expr texel(const std::string& image, std::vector<cgen::Expr> coordinates,
+                                 const ExprScope& scope);
   /// The C of an index that follows from `indices` in a layout.
   template <class MakeIndex>
   [[nodiscard]] cgen::Expr lower_once(std::size_t layout, const std::vector<Expr>& indices,

@@ -515,9 +515,10 @@ class Lowering {
     if (const Argument* image = sampled_image(*scope_.kernel, e)) {
       std::vector<cgen::Expr> coordinates;
       for (std::size_t i = 1; i < e.arguments.size(); ++i) {
-        const Type own = is_loose(e.arguments[i]) ? cgen::f32 : own_type(e.arguments[i]);
+        const Type wanted_type = i == 1 && image->image_reads.has_layers ? cgen::i32 : cgen::f32;
+        const Type own = is_loose(e.arguments[i]) ? wanted_type : own_type(e.arguments[i]);
         const cgen::Expr value = lower(e.arguments[i], own);
-        coordinates.push_back(own == cgen::f32 ? value : cgen::cast(cgen::f32, value));
+        coordinates.push_back(own == wanted_type ? value : cgen::cast(wanted_type, value));
       }
       return scope_.texel(image->name, std::move(coordinates));
     }

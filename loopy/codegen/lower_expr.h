@@ -31,7 +31,8 @@ struct ExprScope {
   /// The C lvalue of an element; the indices have been substituted.
   std::function<cgen::Expr(const std::string& array, const std::vector<Expr>& indices)> element;
   std::function<cgen::Expr(const std::string& array, const Expr& index)> linear_element;
-  /// What an image has at coordinates of type f32, one for each axis; element 0 has 0.
+  /// What an image has at coordinates of type f32, one for each axis; element 0 has 0. That of
+  /// layers is an integer. Of a mipmap a level follows, of type f32; without one it is level 0.
   std::function<cgen::Expr(const std::string& image, std::vector<cgen::Expr> coordinates)> texel;
   /// Functions that the text needs, such as floor division; added to.
   std::set<HelperFunction>* helpers = nullptr;

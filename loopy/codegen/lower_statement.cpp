@@ -158,6 +158,12 @@ CodeItem lower_assignment(KernelVariables& variables, const Assignment& assignme
                           const ExprScope& scope) {
   const Expr& target = assignment.targets.front();
   const cgen::Type type = variables.type_of(target);
+  if (const Access* element = get_if<Access>(target);
+      element != nullptr && find_image(variables.launch.kernel, element->array) != nullptr) {
+    const cgen::Expr texel = as_value_of(
+        type, lower_expr(scope, assignment.value, value_type(variables, assignment, type)));
+    return {CodeStatement{variables.write_texel(*element, texel, scope)}};
+  }
   const cgen::Expr place = lower_expr(scope, target, type);
   if (assignment.is_atomic) {
     return {CodeStatement{atomic_update(variables, assignment, place, scope, type)}};

@@ -195,9 +195,11 @@ class Array : public Indexed {
   [[nodiscard]] Array offset(const Value& elements) const;
   /// @param space  global or constant
   [[nodiscard]] Array in(AddressSpace space) const;
-  /// An image: read through a texture, `sample` reads it at any position. The shape is stated.
+  /// An image: read through a texture, `sample` reads it at any position, or written through a
+  /// surface. The shape is stated.
   [[nodiscard]] Array image(const ImageReads& reads = {}) const;
-  /// What an image has at a position: a coordinate for each axis, in elements.
+  /// What an image has at a position: a coordinate for each axis, in elements, and of a mipmap a
+  /// level after them.
   [[nodiscard]] Value sample(const std::vector<Value>& position) const;
   /// Callers may give both arrays the same memory, element for element.
   [[nodiscard]] Array may_be(const Array& other) const;

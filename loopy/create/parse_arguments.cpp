@@ -3,14 +3,42 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/parse_expr.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 
 namespace rtcg::loopy {
 namespace {
 
+/// Of an image whose longest axis has as many elements as 32 bits count.
+constexpr std::int64_t most_levels = 32;
+
+ImageReads::Between read_filter(TokenReader& reader, const char* option) {
+  const std::string filter = reader.expect_name("point or linear");
+  if (filter != "point" && filter != "linear") {
+    reader.fail(fmt::format("{} is point or linear, found '{}'", option, filter));
+  }
+  return filter == "linear" ? ImageReads::Between::linear : ImageReads::Between::point;
+}
+
+ImageReads::Outside read_address(TokenReader& reader) {
+  const std::string address = reader.expect_name("clamp, border, wrap or mirror");
+  for (const ImageReads::Outside each : {ImageReads::Outside::clamp, ImageReads::Outside::border,
+                                         ImageReads::Outside::wrap, ImageReads::Outside::mirror}) {
+    if (address == name(each)) {
+      return each;
+    }
+  }
+  reader.fail(fmt::format("address is clamp, border, wrap or mirror, found '{}'", address));
+}
+
 void read_option(TokenReader& reader, Argument& argument) {
   const std::string key = reader.expect_name("an option");
+  if (key == "layers") {
+    argument.image_reads.has_layers = true;
+    return;
+  }
   reader.expect("=");
   if (key == "order") {
     const std::string order = reader.expect_name("C or F");
@@ -39,19 +67,19 @@ void read_option(TokenReader& reader, Argument& argument) {
                              : space == "image"  ? AddressSpace::image
                                                  : AddressSpace::global;
   } else if (key == "filter") {
-    const std::string filter = reader.expect_name("point or linear");
-    if (filter != "point" && filter != "linear") {
-      reader.fail(fmt::format("filter is point or linear, found '{}'", filter));
-    }
-    argument.image_reads.between =
-        filter == "linear" ? ImageReads::Between::linear : ImageReads::Between::point;
+    argument.image_reads.between = read_filter(reader, "filter");
   } else if (key == "address") {
-    const std::string address = reader.expect_name("clamp or border");
-    if (address != "clamp" && address != "border") {
-      reader.fail(fmt::format("address is clamp or border, found '{}'", address));
+    argument.image_reads.outside = read_address(reader);
+  } else if (key == "levels") {
+    const Expr levels = read_expr(reader);
+    const auto count = as_integer(levels);
+    if (!count || *count < 1 || *count > most_levels) {
+      reader.fail(fmt::format("levels is a number from 1 to {}, found '{}'", most_levels,
+                              to_string(levels)));
     }
-    argument.image_reads.outside =
-        address == "border" ? ImageReads::Outside::border : ImageReads::Outside::clamp;
+    argument.image_reads.levels = static_cast<int>(*count);
+  } else if (key == "level_filter") {
+    argument.image_reads.between_levels = read_filter(reader, "level_filter");
   } else if (key == "may_be") {
     argument.may_be.clear();
     do {
@@ -60,7 +88,7 @@ void read_option(TokenReader& reader, Argument& argument) {
   } else {
     reader.fail(
         fmt::format("'{}' is not an option: there are order, strides, offset, space, filter, "
-                    "address and may_be",
+                    "address, layers, levels, level_filter and may_be",
                     key));
   }
 }

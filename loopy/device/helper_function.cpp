@@ -32,6 +32,8 @@ std::string_view base_name(Helper kind) {
       return "exchange";
     case Helper::complex_of_texel:
       return "complex_of_texel";
+    case Helper::texel_of_complex:
+      return "texel_of_complex";
     case Helper::warp_product:
       return "warp_product";
     case Helper::load_words:
@@ -284,6 +286,16 @@ cgen::Statement texel_definition(const std::string& name, const cgen::Type& type
   return cgen::function(type, name, {texel}, body, device_specifiers());
 }
 
+cgen::Statement complex_definition(const std::string& name, const cgen::Type& type) {
+  const auto number = cgen::param(type, "number");
+  const cgen::Type texel = cgen::vector_of(get_if<cgen::Complex>(type)->element, 2);
+  cgen::BlockBuilder body;
+  const cgen::Expr parts = number;
+  body << cgen::return_(cgen::make_vector(texel, {cgen::call(cgen::Intrinsic::real, {parts}),
+                                                  cgen::call(cgen::Intrinsic::imag, {parts})}));
+  return cgen::function(texel, name, {number}, body, device_specifiers());
+}
+
 }  // namespace
 
 HelperFunction::HelperFunction(Helper kind) : kind_(kind), name_(base_name(kind)) {}
@@ -318,6 +330,8 @@ cgen::Statement HelperFunction::definition() const {
       return exchange_definition(name_, type_, number_);
     case Helper::complex_of_texel:
       return texel_definition(name_, type_);
+    case Helper::texel_of_complex:
+      return complex_definition(name_, type_);
     case Helper::warp_product:
       return cgen::RawStatement{warp_product_text(name_, type_), {name_}, {}};
     case Helper::load_words:
@@ -339,17 +353,17 @@ cgen::Statement HelperFunction::definition() const {
 bool HelperFunction::is_pure() const noexcept {
   return kind_ == Helper::floor_div || kind_ == Helper::floor_mod ||
          kind_ == Helper::integer_power || kind_ == Helper::complex_of_texel ||
-         kind_ == Helper::add_pairs || kind_ == Helper::subtract_pairs ||
-         kind_ == Helper::multiply_pairs;
+         kind_ == Helper::texel_of_complex || kind_ == Helper::add_pairs ||
+         kind_ == Helper::subtract_pairs || kind_ == Helper::multiply_pairs;
 }
 
 bool is_helper_name(std::string_view name) {
   constexpr Helper with_versions[] = {
-      Helper::copy_async,       Helper::wait_for_copies, Helper::floor_div,
-      Helper::floor_mod,        Helper::integer_power,   Helper::exchange,
-      Helper::complex_of_texel, Helper::warp_product,    Helper::load_words,
-      Helper::warp_sum,         Helper::add_pairs,       Helper::subtract_pairs,
-      Helper::multiply_pairs};
+      Helper::copy_async,       Helper::wait_for_copies,  Helper::floor_div,
+      Helper::floor_mod,        Helper::integer_power,    Helper::exchange,
+      Helper::complex_of_texel, Helper::texel_of_complex, Helper::warp_product,
+      Helper::load_words,       Helper::warp_sum,         Helper::add_pairs,
+      Helper::subtract_pairs,   Helper::multiply_pairs};
   const auto is_version = [&](Helper each) {
     const std::string_view base = base_name(each);
     return name.starts_with(base) && name.substr(base.size()).starts_with('_');

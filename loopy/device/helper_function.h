@@ -35,6 +35,7 @@ enum class Helper {
   exchange,
   /// The complex number whose parts a texture has as two channels.
   complex_of_texel,
+  texel_of_complex,  ///< the other way round
   /// CUDA: `(const volatile u64 *from, u64 *first, u64 *second)` reads two words, which begin at a
   /// multiple of 16 bytes, by one load.
   load_words,
@@ -64,10 +65,10 @@ class HelperFunction {
   /// @param number  Helper::copy_async: bytes; Helper::wait_for_copies: open groups;
   ///                Helper::load_words: 2
   HelperFunction(Helper kind, int number);
-  /// @param type  i32, u32, i64 or u64, of both operands and the result; Helper::complex_of_texel:
-  ///              of the result; Helper::warp_product: f64, f16, bf16, i8 or u8, of the factors;
-  ///              Helper::warp_sum: i32 or u32, of the value and the result;
-  ///              Helper::add_pairs and the like: f16 or bf16, of the numbers
+  /// @param type  i32, u32, i64 or u64, of both operands and the result; Helper::complex_of_texel
+  ///              and Helper::texel_of_complex: of the complex number; Helper::warp_product: f64,
+  ///              f16, bf16, i8 or u8, of the factors; Helper::warp_sum: i32 or u32, of the value
+  ///              and the result; Helper::add_pairs and the like: f16 or bf16, of the numbers
   HelperFunction(Helper kind, const cgen::Type& type);
   /// @param type  Helper::exchange: of the value  @param number  lanes of a part
   HelperFunction(Helper kind, const cgen::Type& type, int number);

@@ -77,12 +77,12 @@ Run run_by(const Executor& executor, const IntegerValues& parameters, const Argu
     arguments.push_back(is_complex ? arg(name, value) : arg(name, value.real()));
   }
   std::map<std::string, runtime::Buffer<std::byte>> buffers;
-  std::vector<ImageArgument> images;
-  images.reserve(arrays.size());
+  std::map<std::string, ImageArgument> images;
   for (const auto& [name, array] : arrays) {
     if (const Argument* image = find_image(executor.kernel(), name)) {
-      images.emplace_back(stream, *image, parameters, array);
-      arguments.push_back(arg(name, images.back().texture()));
+      arguments.push_back(
+          images.emplace(name, ImageArgument(stream, executor.kernel(), *image, parameters, array))
+              .first->second.argument());
       continue;
     }
     const auto& buffer =
@@ -99,10 +99,13 @@ Run run_by(const Executor& executor, const IntegerValues& parameters, const Argu
   executor(stream, arguments);
   Run run{arrays, 0};
   for (auto& [name, array] : run.arrays) {
-    if (const auto buffer = buffers.find(name); buffer != buffers.end()) {  // else an image
+    if (const auto buffer = buffers.find(name); buffer != buffers.end()) {
       array.bytes = buffer->second.to_vector(stream);
+    } else if (is_surface(executor.kernel(), name)) {
+      runtime::copy_from_image(stream, images.at(name).image(), array.bytes);
     }
   }
+  stream.synchronize();
   if (options.repetitions > 0) {
     run.time_ms = runtime::time_ms(
         stream, [&] { executor(stream, arguments); }, options.repetitions);

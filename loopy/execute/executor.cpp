@@ -207,14 +207,31 @@ ReadyCall ready_call(const Variant& variant, const LaunchArguments& checked,
 
 }  // namespace
 
-NamedArgument arg(std::string name, const runtime::Texture& texture) {
-  const runtime::ImageShape& shape = texture.shape();
+namespace {
+
+/// The slowest axis first: that of the layers, if there are some.
+std::vector<std::int64_t> lengths_of(const runtime::ImageShape& shape) {
   std::vector<std::int64_t> lengths;
+  if (shape.layers != 0) {
+    lengths.push_back(static_cast<std::int64_t>(shape.layers));
+  }
   for (int axis = shape.dimensions(); axis-- > 0;) {
     lengths.push_back(static_cast<std::int64_t>(shape.length(axis)));
   }
-  return {std::move(name), NamedArgument::Image{texture.device(), texture.ref(), shape,
-                                                texture.options(), std::move(lengths)}};
+  return lengths;
+}
+
+}  // namespace
+
+NamedArgument arg(std::string name, const runtime::Texture& texture) {
+  return {std::move(name), NamedArgument::Image{texture.device(), texture.ref(), texture.shape(),
+                                                texture.options(), lengths_of(texture.shape())}};
+}
+
+NamedArgument arg(std::string name, const runtime::Surface& surface) {
+  return {std::move(name),
+          NamedArgument::Image{
+              surface.device(), surface.ref(), surface.shape(), {}, lengths_of(surface.shape())}};
 }
 
 struct Executor::State {

@@ -42,9 +42,9 @@ struct NamedArgument {
   };
   struct Image {
     runtime::Device device;
-    runtime::TextureRef texture;
+    std::variant<runtime::TextureRef, runtime::SurfaceRef> access;
     runtime::ImageShape shape;
-    runtime::TextureOptions options;
+    runtime::TextureOptions options;  ///< of a texture
     /// Of the axes, the slowest first.
     std::vector<std::int64_t> lengths;
   };
@@ -122,8 +122,9 @@ template <class T>
 }
 
 /// `arg("picture", texture)`: an argument of the kernel with `space=image`. Parameters in its shape
-/// follow from the image.
+/// follow from the image. An image that the kernel writes takes a surface.
 [[nodiscard]] NamedArgument arg(std::string name, const runtime::Texture& texture);
+[[nodiscard]] NamedArgument arg(std::string name, const runtime::Surface& surface);
 
 /// A kernel with its arguments, made by Executor::bind. A cheap value; any thread may call it, but
 /// where the kernel has temporaries in global memory only one call may run at a time. The memory of

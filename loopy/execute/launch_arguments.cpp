@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/execute/image_argument.h"
 #include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -105,6 +107,53 @@ cgen::ScalarKind read_kind(runtime::TexelKind kind) {
   return cgen::ScalarKind::f64;
 }
 
+std::string_view name_of(runtime::FilterMode filter) {
+  return filter == runtime::FilterMode::linear ? "linear" : "point";
+}
+
+std::string_view name_of(runtime::AddressMode address) {
+  switch (address) {
+    case runtime::AddressMode::clamp:
+      return "clamp";
+    case runtime::AddressMode::border:
+      return "border";
+    case runtime::AddressMode::wrap:
+      return "wrap";
+    case runtime::AddressMode::mirror:
+      break;
+  }
+  return "mirror";
+}
+
+/// Of a texture.
+template <class Refuse>
+void check_options(const NamedArgument::Image& image, const ImageReads& reads,
+                   const Refuse& refuse) {
+  if (image.shape.levels != reads.levels) {
+    refuse(fmt::format("{} levels", image.shape.levels),
+           fmt::format("{}: declare it with levels={}", reads.levels, image.shape.levels));
+  }
+  const runtime::TextureOptions& found = image.options;
+  const runtime::TextureOptions wanted = texture_options(reads);
+  if (found.is_normalised != wanted.is_normalised) {
+    refuse(wanted.is_normalised ? "coordinates in texels" : "normalised coordinates",
+           wanted.is_normalised ? "normalised ones" : "coordinates in texels");
+  }
+  const auto compare = [&](const char* what, const char* option, std::string_view given,
+                           std::string_view expected) {
+    if (given != expected) {
+      refuse(fmt::format("the {} '{}'", what, given),
+             fmt::format("'{}': declare it with {}={}", expected, option, given));
+    }
+  };
+  compare("filter", "filter", name_of(found.filter), name_of(wanted.filter));
+  if (reads.levels > 1) {
+    compare("level filter", "level_filter", name_of(found.level_filter),
+            name_of(wanted.level_filter));
+  }
+  compare("address mode", "address", name_of(found.address), name_of(wanted.address));
+}
+
 }  // namespace
 
 ArgumentRules::ArgumentRules(const Kernel& kernel, runtime::Device device)
@@ -128,6 +177,7 @@ ArgumentRules::ArgumentRules(const Kernel& kernel, runtime::Device device)
     form.numbers = numbers_in(*argument.type);
     form.is_array = argument.is_array;
     form.is_image = argument.address_space == AddressSpace::image;
+    form.is_written = form.is_image && is_surface(kernel, argument.name);
     form.is_vector = is<cgen::Vector>(*argument.type);
     form.is_narrow = !argument.is_array && argument.type == cgen::i32;
     if (argument.is_array) {
@@ -265,8 +315,9 @@ void LaunchArguments::add(std::size_t number, const NamedArgument::Value& value)
   } else if (const auto* image = std::get_if<NamedArgument::Image>(&value)) {
     if (!form.is_image || form.kind != read_kind(image->shape.kind) ||
         form.numbers != image->shape.channels) {
-      refuse(fmt::format("a texture of {} x {}", image->shape.channels,
-                         runtime::name(image->shape.kind)));
+      const bool is_texture = std::holds_alternative<runtime::TextureRef>(image->access);
+      refuse(fmt::format("a {} of {} x {}", is_texture ? "texture" : "surface",
+                         image->shape.channels, runtime::name(image->shape.kind)));
     }
     add_image(number, *image);
   } else if (form.is_array || form.is_vector) {
@@ -298,28 +349,26 @@ void LaunchArguments::add_image(std::size_t number, const NamedArgument::Image& 
                        fmt::format("argument '{}' of kernel '{}' is on another device",
                                    declared.name, rules_.kernel_.name));
   }
-  if (image.shape.layers != 0 || image.shape.levels != 1) {
-    refuse("layers or levels", "one image");
+  const bool is_surface = std::holds_alternative<runtime::SurfaceRef>(image.access);
+  if (is_surface != rules_.forms_[number].is_written) {
+    throw InvalidInput("loopy.executor.texture",
+                       fmt::format("kernel '{}' {} '{}', which takes a {}", rules_.kernel_.name,
+                                   is_surface ? "reads" : "writes", declared.name,
+                                   is_surface ? "texture" : "surface"));
   }
-  if (image.options.is_normalised) {
-    refuse("normalised coordinates", "coordinates in texels");
+  const ImageReads& reads = declared.image_reads;
+  const auto axes = static_cast<int>(image_axes(declared));
+  if ((image.shape.layers != 0) != reads.has_layers) {
+    refuse(reads.has_layers ? "no layers" : "layers", reads.has_layers ? "layers" : "one image");
   }
-  const bool is_linear = declared.image_reads.between == ImageReads::Between::linear;
-  if ((image.options.filter == runtime::FilterMode::linear) != is_linear) {
-    refuse(is_linear ? "the filter 'point'" : "the filter 'linear'",
-           is_linear ? "'linear'" : "'point': declare it with filter=linear");
+  if (image.shape.dimensions() != axes) {
+    refuse(fmt::format("an image of {} axes", image.shape.dimensions()), fmt::format("{}", axes));
   }
-  const bool has_border = declared.image_reads.outside == ImageReads::Outside::border;
-  if ((image.options.address == runtime::AddressMode::border) != has_border) {
-    refuse(has_border ? "the address mode 'clamp'" : "the address mode 'border'",
-           has_border ? "'border'" : "'clamp': declare it with address=border");
-  }
-  if (image.shape.dimensions() != static_cast<int>(declared.shape.size())) {
-    refuse(fmt::format("an image of {} axes", image.shape.dimensions()),
-           fmt::format("{}", declared.shape.size()));
+  if (!is_surface) {
+    check_options(image, reads, refuse);
   }
   const std::size_t count = image.shape.size_bytes() / image.shape.texel_bytes();
-  arrays_[number] = Memory{0, count, &image.lengths, image.texture};
+  arrays_[number] = Memory{0, count, &image.lengths, image.access};
 }
 
 /// A parameter that is the only unknown of a length follows from it.
@@ -548,8 +597,8 @@ runtime::ArgumentPack LaunchArguments::pack(
     }
     if (parameter.is_array) {
       const Memory& array = *arrays_[*each.argument];
-      if (array.texture) {
-        result.add(*array.texture);
+      if (array.image) {
+        std::visit([&](const auto& access) { result.add(access); }, *array.image);
         continue;
       }
       if (array.address % static_cast<runtime::DeviceAddress>(parameter.align_bytes) != 0) {

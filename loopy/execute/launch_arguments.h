@@ -41,6 +41,7 @@ class ArgumentRules {
     bool is_vector = false;
     bool is_narrow = false;  ///< an i32
     bool is_image = false;
+    bool is_written = false;  ///< of an image: it takes a surface
     std::vector<IntegerFormula> shape{};
     std::vector<Expr> strides_elements{};
     std::vector<IntegerFormula> strides{};  ///< the same
@@ -102,7 +103,8 @@ class LaunchArguments {
     std::size_t count = 0;
     /// Of the array as given, for the checks only.
     const std::vector<std::int64_t>* shape = nullptr;
-    std::optional<runtime::TextureRef> texture{};  ///< of an image
+    /// Of an image; its address is 0.
+    std::optional<std::variant<runtime::TextureRef, runtime::SurfaceRef>> image{};
   };
 
   void add(std::size_t number, const NamedArgument::Value& value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -613,31 +614,30 @@ Evaluate ExprCompiler::compile_call(const Call& call, const Expr& expr, ScalarKi
 
 Evaluate ExprCompiler::compile_texel(const Argument& image, const std::vector<Expr>& indices) {
   return [all = compile_each(indices, ScalarKind::f64),
-          variable = machine_.find_variable(image.name), reads = image.image_reads](Machine& m) {
+          fetched = std::make_shared<const FetchedImage>(machine_, image)](Machine& m) {
     m.count_operation();
     std::vector<std::int64_t> values;
     for (const Evaluate& each : all) {
       const auto at = known_index(each(m));
       if (!at) {
-        const Variable& unknown = m.variables[static_cast<std::size_t>(variable)];
-        return cgen::is_floating(unknown.kind) ? unknown_real() : unknown_integer();
+        return fetched->unknown();
       }
       values.push_back(*at);
     }
-    return fetch_element(m, variable, reads, values);
+    return fetched->element(m, values);
   };
 }
 
 Evaluate ExprCompiler::compile_sample(const Argument& image, const Call& call) {
   const std::vector<Expr> position(call.arguments.begin() + 1, call.arguments.end());
   return [all = compile_each(position, ScalarKind::f32),
-          variable = machine_.find_variable(image.name), reads = image.image_reads](Machine& m) {
+          fetched = std::make_shared<const FetchedImage>(machine_, image)](Machine& m) {
     m.count_operation();
     std::vector<Value> values;
     for (const Evaluate& each : all) {
       values.push_back(each(m));
     }
-    return fetch_between(m, variable, reads, values);
+    return fetched->between(m, values);
   };
 }
 

@@ -41,7 +41,7 @@ enum class AddressSpace {
   local,      ///< shared memory of a block
   global,
   constant,  ///< arguments: read-only, cached by the device
-  image,     ///< arguments: read-only, fetched through a texture
+  image,     ///< arguments: fetched through a texture, or written through a surface
 };
 
 /// How the elements of an image are read. Element 0 of an axis has the coordinate 0.
@@ -49,6 +49,8 @@ struct ImageReads {
   enum class Outside {
     clamp,   ///< the nearest element
     border,  ///< 0
+    wrap,    ///< the image again
+    mirror,  ///< the image again, every second one turned round
   };
   enum class Between {
     point,   ///< the nearest element
@@ -56,6 +58,13 @@ struct ImageReads {
   };
   Outside outside = Outside::clamp;
   Between between = Between::point;
+  /// The outermost axis counts images, which are never mixed: its index has to be within the shape.
+  bool has_layers = false;
+  /// Of a mipmap: images of which each has half the lengths of the one before, at least 1. The
+  /// shape is that of level 0; `sample` takes a level after the coordinates.
+  int levels = 1;
+  /// What a level between two gives: the nearest one, or both, weighted.
+  Between between_levels = Between::point;
   friend bool operator==(const ImageReads&, const ImageReads&) = default;
 };
 

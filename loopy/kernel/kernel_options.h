@@ -14,7 +14,8 @@ struct KernelOptions {
   /// Arguments with types and shapes: `a, out: f32[n, m]; n: i32; table: f64[16] {space=constant}`.
   /// Arguments that are not listed are inferred, and so are missing types and shapes: `a, out`
   /// states an order only. Options: order=C or F, strides=s1:s2, offset=o, space=global,
-  /// constant or image, and of an image filter=point or linear, address=clamp or border. `...` is
+  /// constant or image, and of an image filter=point or linear, address=clamp, border, wrap or
+  /// mirror, layers, levels=N, level_filter=point or linear. `...` is
   /// the rest.
   std::string arguments{};
   /// Type of the arrays and scalars without a type that no bound, shape or index uses.

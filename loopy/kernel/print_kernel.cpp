@@ -183,13 +183,36 @@ void add_raw_options(const RawCode& raw, std::vector<std::string>& options) {
 
 }  // namespace
 
+std::string_view name(ImageReads::Outside outside) {
+  switch (outside) {
+    case ImageReads::Outside::clamp:
+      return "clamp";
+    case ImageReads::Outside::border:
+      return "border";
+    case ImageReads::Outside::wrap:
+      return "wrap";
+    case ImageReads::Outside::mirror:
+      break;
+  }
+  return "mirror";
+}
+
 std::vector<std::string> image_options(const Argument& argument) {
   std::vector<std::string> options;
   if (argument.image_reads.between == ImageReads::Between::linear) {
     options.emplace_back("filter=linear");
   }
-  if (argument.image_reads.outside == ImageReads::Outside::border) {
-    options.emplace_back("address=border");
+  if (argument.image_reads.outside != ImageReads::Outside::clamp) {
+    options.push_back(fmt::format("address={}", name(argument.image_reads.outside)));
+  }
+  if (argument.image_reads.has_layers) {
+    options.emplace_back("layers");
+  }
+  if (argument.image_reads.levels != 1) {
+    options.push_back(fmt::format("levels={}", argument.image_reads.levels));
+  }
+  if (argument.image_reads.between_levels == ImageReads::Between::linear) {
+    options.emplace_back("level_filter=linear");
   }
   return options;
 }

@@ -13,6 +13,8 @@ namespace rtcg::loopy {
 /// `square(x) := x*x`, followed by its neutral elements if it has any.
 [[nodiscard]] std::string to_string(const SubstitutionRule& rule);
 
+/// `clamp`, `mirror`.
+[[nodiscard]] std::string_view name(ImageReads::Outside outside);
 /// How an image is read where that is not the usual: `filter=linear`, `address=border`.
 [[nodiscard]] std::vector<std::string> image_options(const Argument& argument);
 

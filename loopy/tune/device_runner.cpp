@@ -114,22 +114,30 @@ void DeviceRunner::begin() {
 }
 
 void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
-  if (const auto image = image_types_.find(name); image != image_types_.end()) {
-    images_.push_back(std::make_unique<ImageArgument>(stream_, image->second, sizes_, array));
-    arguments_.push_back(arg(name, images_.back()->texture()));
-    memory_bytes_ = memory_bytes_ + static_cast<double>(array.bytes.size());
-    return;
+  const auto type = image_types_.find(name);
+  const bool is_image = type != image_types_.end();
+  memory_bytes_ = memory_bytes_ + static_cast<double>(array.bytes.size());
+  if (is_image) {
+    const auto& image =
+        images_.emplace(name, ImageArgument(stream_, kernel_, type->second, sizes_, array))
+            .first->second;
+    arguments_.push_back(image.argument());
+    if (!is_written) {
+      return;
+    }
   }
+  // of an image that is written: its elements in order
   const auto& buffer =
       buffers_.emplace(name, runtime::Buffer<std::byte>(device_, array.bytes)).first->second;
-  const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
-  arguments_.push_back({name, NamedArgument::Array{device_,
-                                                   buffer.address(),
-                                                   array.count() / numbers,
-                                                   array.kind,
-                                                   {},
-                                                   array.numbers_an_element}});
-  memory_bytes_ = memory_bytes_ + static_cast<double>(array.bytes.size());
+  if (!is_image) {
+    const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
+    arguments_.push_back({name, NamedArgument::Array{device_,
+                                                     buffer.address(),
+                                                     array.count() / numbers,
+                                                     array.kind,
+                                                     {},
+                                                     array.numbers_an_element}});
+  }
   if (is_written) {
     const auto& kept =
         written_
@@ -143,6 +151,9 @@ void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bo
 void DeviceRunner::run_once(const BoundCall& call, const std::vector<const Laid*>& laid) {
   for (const auto& [name, written] : written_) {
     runtime::copy_on_device(stream_, written.initial, buffers_.at(name));
+    if (const auto image = images_.find(name); image != images_.end()) {
+      runtime::copy_to_image(stream_, written.initial, image->second.image());
+    }
   }
   for (const Laid* each : laid) {
     runtime::copy_on_device(stream_, *each->initial, each->buffer);
@@ -150,6 +161,11 @@ void DeviceRunner::run_once(const BoundCall& call, const std::vector<const Laid*
   call(stream_);
   for (const Laid* each : laid) {
     (*each->put_in_order)(stream_);
+  }
+  for (const auto& [name, image] : images_) {
+    if (written_.count(name) != 0) {
+      runtime::copy_from_image(stream_, image.image(), buffers_.at(name));
+    }
   }
 }
 

@@ -205,7 +205,7 @@ class DeviceRunner : public CandidateRunner {
   const double budget_seconds_;
   const IntegerValues sizes_;
   std::map<std::string, Argument> image_types_{};
-  std::vector<std::unique_ptr<ImageArgument>> images_{};
+  std::map<std::string, ImageArgument> images_{};
   std::int64_t sample_stride_ = 0;  ///< of the host's iterations; 0: not known yet
   std::atomic<double> timed_share_ = 1;
   std::map<cgen::ScalarKind, Executor> comparisons_{};

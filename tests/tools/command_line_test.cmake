@@ -136,6 +136,10 @@ expect(0 "\"host_loops\": .[^a-z]*\"iname\": \"t\"" explain ${kernels}/heat.loop
 expect(1 "tools.rtcg.bad_value" explain ${kernels}/axpy.loopy --set n)
 # Images: kernels read them through textures, and the interpreter knows what these give.
 expect(0 "correct" run ${kernels}/turn.loopy --small --set cosine=0.8 --set sine=0.6 -d host --check)
+expect(0 "correct" run ${kernels}/halve.loopy --small -d host --check)
+expect(0 "cudaSurfaceObject_t half.*surf2Dwrite" show ${kernels}/halve.loopy --target cuda)
+expect(0 "1 tried of .*compared with those of the interpreter" tune ${kernels}/halve.loopy --set h=20
+  --set w=25 -d host --max-candidates 1)
 expect(0 "cudaTextureObject_t picture.*tex2D<float>.picture" show ${kernels}/turn.loopy --target cuda)
 expect(0 "picture +f32.h, w. +image +read" explain ${kernels}/turn.loopy)
 expect(0 "1 tried of .*compared with those of the interpreter" tune ${kernels}/turn.loopy --set h=40

@@ -98,6 +98,18 @@ Kernel typed_transpose() {
       .add(result(j, i) = matrix(i, j));
 }
 
+Kernel typed_halve() {
+  const auto [row, column] = inames("y", "x");
+  const Param h("h"), w("w");
+  const Array picture =
+      Array("picture", f32, {2 * h, 2 * w}).image({.between = ImageReads::Between::linear});
+  const Array half = Array("half", f32, {h, w}).image();
+  return kernel("halve")
+      .domain(0 <= row && row < h && 0 <= column && column < w)
+      .arguments({picture, half})
+      .add(half(row, column) = picture.sample({2 * row + 0.5f, 2 * column + 0.5f}));
+}
+
 Kernel typed_turn() {
   const auto [row, column] = inames("y", "x");
   const Param h("h"), w("w"), cosine("cosine", f32), sine("sine", f32);
@@ -117,7 +129,7 @@ TEST(Describe, SaysWhatTheFilesOfExamplesSay) {
       {"axpy", typed_axpy()},       {"heat", typed_heat()},
       {"matmul", typed_matmul()},   {"row_sums", typed_row_sums()},
       {"stencil", typed_stencil()}, {"transpose", typed_transpose()},
-      {"turn", typed_turn()}};
+      {"turn", typed_turn()},       {"halve", typed_halve()}};
   std::set<std::string> files;
   for (const auto& entry :
        std::filesystem::directory_iterator(RTCG_SOURCE_DIR "/examples/kernels")) {

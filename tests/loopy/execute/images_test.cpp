@@ -23,6 +23,7 @@ using runtime::Device;
 using runtime::FilterMode;
 using runtime::ImageArray;
 using runtime::ImageShape;
+using runtime::Surface;
 using runtime::TexelKind;
 using runtime::Texture;
 
@@ -102,6 +103,180 @@ TEST(ImagesOfLoopKernels, AreSampledBetweenTheirElements) {
   const Kernel complex_numbers = turned(", filter=linear", "c64");
   expect_same_everywhere(apply_recipe(complex_numbers, tiles_of_image), complex_numbers,
                          {{"h", 5}, {"w", 6}}, options, not_pocl);
+}
+
+TEST(ImagesOfLoopKernels, RepeatAndMirrorTheirElements) {
+  CompareOptions options;
+  options.reals = {{"cosine", 0.8125}, {"sine", 0.59375}};
+  for (const char* words : {", address=wrap", ", address=mirror", ", filter=linear, address=wrap",
+                            ", filter=linear, address=mirror"}) {
+    SCOPED_TRACE(words);
+    const Kernel kernel = laplacian("f32", words);
+    expect_same_everywhere(apply_recipe(kernel, tiles_of_image), kernel, {{"h", 11}, {"w", 19}});
+    const Kernel sampled = turned(words);
+    expect_same_everywhere(apply_recipe(sampled, tiles_of_image), sampled, {{"h", 13}, {"w", 10}},
+                           options);
+  }
+  // far outside: several images away, on both sides; one element; an odd and an even length
+  for (const char* words : {", address=wrap", ", address=mirror"}) {
+    const Kernel far = make_kernel(
+        "{[i]: 0 <= i < 40}", "out[i] = a[3*i - 57] + 2*a[i//2 + n]",
+        {.arguments = std::string("a: i32[n] {space=image") + words + "}; out: i32[40]; n: i32"});
+    for (const std::int64_t n : {1, 2, 5, 8, 63}) {
+      SCOPED_TRACE(n);
+      expect_same_everywhere(apply_recipe(far, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)"),
+                             far, {{"n", n}});
+    }
+  }
+}
+
+TEST(ImagesOfLoopKernels, HaveLayers) {
+  for (const char* words : {"", ", filter=linear, address=border", ", address=wrap"}) {
+    SCOPED_TRACE(words);
+    const bool repeats = std::string(words).find("wrap") != std::string::npos;
+    const Kernel planes = make_kernel(
+        "{[l, y, x]: 0 <= l < p and 0 <= y < h and 0 <= x < w}",
+        "out[l, y, x] = u[l, y - 1, x] + 2*u[l + 1, y, x + 1] + sample(u, l - 1, y + 0.25f, x)",
+        {.arguments =
+             std::string("u: f32[p, h, w] {space=image, layers") + words + "}; out: f32[p, h, w]"});
+    expect_same_everywhere(apply_recipe(planes,
+                                        "split_iname(x, 4, inner_tag=l.0)\n"
+                                        "tag_inames(y:g.1, l:g.0)"),
+                           planes, {{"p", 3}, {"h", 4}, {"w", 7}}, {}, repeats ? "opencl" : "");
+    if (repeats) {
+      EXPECT_ERROR("loopy.generate.layers_that_repeat", generate_text(planes, Target::opencl));
+    }
+  }
+  const Kernel rows = make_kernel("{[l, i]: 0 <= l < m and 0 <= i < n}",
+                                  "out[l, i] = a[order[l], i + 1] - a[l, i - 1]",
+                                  {.arguments = "a: i32[m, n] {space=image, layers, "
+                                                "address=border}; order: i32[m]; out: i32[m, n]"});
+  CompareOptions options;
+  options.values["order"] = {3, 0, 2, 1, 4};
+  expect_same_everywhere(apply_recipe(rows, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)"),
+                         rows, {{"m", 5}, {"n", 11}}, options);
+}
+
+TEST(ImagesOfLoopKernels, HaveLevels) {
+  for (const char* words :
+       {"", ", level_filter=linear", ", filter=linear", ", filter=linear, level_filter=linear",
+        ", address=border", ", address=mirror, filter=linear, level_filter=linear"}) {
+    SCOPED_TRACE(words);
+    const Kernel kernel =
+        make_kernel("{[y, x]: 0 <= y < h and 0 <= x < w}",
+                    "out[y, x] = sample(u, y - 0.75f, 2*x, x/8.0f - 0.3125f) + u[y, x + 1] + "
+                    "sample(u, y, x)",
+                    {.arguments = std::string("u: f32[h, w] {space=image, levels=4") + words +
+                                  "}; out: f32[h, w]"});
+    for (const IntegerValues& sizes :
+         {IntegerValues{{"h", 8}, {"w", 16}}, {{"h", 13}, {"w", 21}}}) {
+      expect_same_everywhere(apply_recipe(kernel, tiles_of_image), kernel, sizes, {}, "opencl");
+    }
+  }
+  const Kernel line = make_kernel("{[i]: 0 <= i < n}", "out[i] = sample(a, i, 1) + a[i]",
+                                  {.arguments = "a: u8[n] {space=image, levels=3}; out: i32[n]"});
+  expect_same_everywhere(apply_recipe(line, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)"),
+                         line, {{"n", 13}}, {}, "opencl");
+  EXPECT_ERROR("cgen.lower.no_mipmap", generate_text(line, Target::opencl));
+}
+
+TEST(ImagesOfLoopKernels, AreWritten) {
+  for (const char* type : {"f32", "i32", "u8"}) {
+    SCOPED_TRACE(type);
+    const Kernel kernel = make_kernel(
+        "{[y, x]: 0 <= y < h and 0 <= x < w}", "out[y, x] = u[y, x + 1] + 3*u[y - 1, x]",
+        {.arguments = std::string("u: ") + type + "[h, w] {space=image}; out: " + type +
+                      "[h, w] {space=image}"});
+    expect_same_everywhere(apply_recipe(kernel, tiles_of_image), kernel, {{"h", 6}, {"w", 13}});
+  }
+  // what is not written stays; a triangle, and statements of several places
+  const Kernel triangle = make_kernel("{[i, j]: 0 <= i < n and 0 <= j <= i}",
+                                      "out[j, i] = b[i, j]  {if=i > j + 1}\n"
+                                      "out[i, j] = 2*b[j, i]",
+                                      {.arguments = "b: f32[n, n]; out: f32[n, n] {space=image}"});
+  for (const std::int64_t n : {1, 2, 9}) {
+    expect_same_everywhere(apply_recipe(triangle, "tag_inames(i:g.0)"), triangle, {{"n", n}});
+  }
+  const Kernel complex_numbers = make_kernel("{[i]: 0 <= i < n}", "out[i] = 2j*z[i]",
+                                             {.arguments = "z: c64[n]; out: c64[n] {space=image}"});
+  expect_same_everywhere(
+      apply_recipe(complex_numbers, "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)"),
+      complex_numbers, {{"n", 21}}, {}, not_pocl);
+  const Kernel layers = make_kernel(
+      "{[l, y, x]: 0 <= l < p and 0 <= y < h and 0 <= x < w}", "out[p - 1 - l, y, x] = b[l, x, y]",
+      {.arguments = "b: f32[p, w, h]; out: f32[p, h, w] {space=image, layers}"});
+  expect_same_everywhere(
+      apply_recipe(layers, "split_iname(x, 4, inner_tag=l.0)\ntag_inames(y:g.1, l:g.0)"), layers,
+      {{"p", 3}, {"h", 4}, {"w", 5}});
+  const Kernel box = make_kernel("{[k, j, i]: 0 <= k < p and 0 <= j < n and 0 <= i < m}",
+                                 "out[k, j, i] = b[k, j, i] + 1",
+                                 {.arguments = "b: i32[p, n, m]; out: i32[p, n, m] {space=image}"});
+  // OpenCL devices may lack writes of boxes
+  expect_same_everywhere(
+      apply_recipe(box, "split_iname(i, 4, inner_tag=l.0)\ntag_inames(j:g.1, k:g.0)"), box,
+      {{"p", 2}, {"n", 3}, {"m", 5}}, {}, "opencl");
+}
+
+TEST(ImagesOfLoopKernels, AreSurfacesToCallers) {
+  const Kernel kernel = make_kernel(
+      "{[y, x]: 0 <= y < h and 0 <= x < w}", "out[y, x] = 10*y + x + scale",
+      {.name = "numbers", .arguments = "out: f32[h, w] {space=image}; scale: f32; h, w: i32"});
+  for (const Device& device : rtcg::runtime::judged_devices()) {
+    SCOPED_TRACE(device.info().name);
+    const ImageArray image(device, {TexelKind::f32, 1, {3, 2, 0}});
+    const Surface surface(image);
+    const Executor executor(kernel, device);
+    executor(device.default_stream(), {arg("out", surface), arg("scale", 0.5)});
+    std::vector<float> texels(6);
+    copy_from_image(device.default_stream(), image, texels);
+    device.default_stream().synchronize();
+    EXPECT_EQ(texels, (std::vector<float>{0.5, 1.5, 2.5, 10.5, 11.5, 12.5}));
+    EXPECT_ERROR(
+        "loopy.executor.texture",
+        (executor(device.default_stream(), {arg("out", Texture(image)), arg("scale", 0.5)}), 0));
+  }
+  const std::string cuda = generate_text(kernel, Target::cuda);
+  EXPECT_NE(cuda.find("numbers(cudaSurfaceObject_t out"), std::string::npos) << cuda;
+  EXPECT_NE(cuda.find("surf2Dwrite("), std::string::npos) << cuda;
+  EXPECT_NE(generate_text(kernel, Target::opencl).find("__write_only image2d_t out"),
+            std::string::npos);
+}
+
+TEST(ImagesOfLoopKernels, TakeALevelOfAMipmapAsASurface) {
+  const Device device = Device::host();
+  const Kernel kernel = make_kernel("{[y, x]: 0 <= y < h and 0 <= x < w}", "out[y, x] = y*w + x",
+                                    {.arguments = "out: f32[h, w] {space=image}; h, w: i32"});
+  ImageShape shape{TexelKind::f32, 1, {5, 4, 0}};
+  shape.levels = 2;
+  const ImageArray image(device, shape);
+  Executor(kernel, device)(device.default_stream(), {arg("out", Surface(image, 1))});
+  std::vector<float> texels(4);
+  copy_from_image(device.default_stream(), image, runtime::host_end(texels, {}), {.level = 1});
+  device.default_stream().synchronize();
+  EXPECT_EQ(texels, (std::vector<float>{0, 1, 2, 3}));
+}
+
+TEST(ImagesOfLoopKernels, AreSlicedWhereTheyAreWritten) {
+  SlicingConstraints constraints;
+  constraints.min_threads = 1;
+  constraints.max_threads = 128;
+  const Kernel map =
+      make_kernel("{[y, x]: 0 <= y < 33 and 0 <= x < 64}", "out[y, x] = b[y, x] + b[x // 2, y]",
+                  {.arguments = "b: f32[33, 64]; out: f32[33, 64] {space=image}"});
+  const Kernel product =
+      make_kernel("{[i, j, k]: 0 <= i < 12 and 0 <= j < 16 and 0 <= k < 40}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.arguments = "a: f32[12, 40]; b: f32[40, 16]; c: f32[12, 16] {space=image}"});
+  for (const Kernel& kernel : {map, product}) {
+    const SlicingStream stream(kernel, constraints);
+    ASSERT_GT(stream.count(), 4U) << kernel.name;
+    for (std::size_t i = 0; i < 5; ++i) {
+      const Slicing slicing = stream.at(i * (stream.count() - 1) / 4).slicing;
+      SCOPED_TRACE(to_string(slicing));
+      expect_same_everywhere(apply(kernel, slicing), kernel, {}, {},
+                             slicing.fetches.empty() ? "" : "pthread");
+    }
+  }
 }
 
 TEST(ImagesOfLoopKernels, GiveTheElementAtWholeCoordinates) {
@@ -203,6 +378,7 @@ TEST(ImagesOfLoopKernels, RefuseTexturesThatReadOtherwise) {
   EXPECT_ERROR("loopy.executor.texture", call(arg("u", Texture(image, {.is_normalised = true}))));
   const ImageArray line(device, {TexelKind::f32, 1, {6, 0, 0}});
   EXPECT_ERROR("loopy.executor.texture", call(arg("u", Texture(line))));
+  EXPECT_ERROR("loopy.executor.texture", call(arg("u", runtime::Surface(image))));
   ImageShape layered{TexelKind::f32, 1, {3, 2, 0}};
   layered.layers = 2;
   const ImageArray layers(device, layered);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "rtcg/cgen/print/print_module.h"
+#include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/codegen/generate.h"
@@ -88,7 +91,8 @@ ArgumentData CudaTextOnCpu::run(const IntegerValues& parameters, ArgumentData ar
   std::vector<void*> pointers;
   std::vector<testing::BufferRef> buffers;
   pointers.reserve(text_->program.parameters.size());
-  std::vector<std::unique_ptr<ImageArgument>> images;  // of the host, as the harness reads them
+  std::map<std::string, ImageArgument> images;  // of the host, as the harness reads them
+  const runtime::StreamRef host = runtime::Device::host().default_stream();
   std::vector<std::uint64_t> textures;
   textures.reserve(text_->program.parameters.size());
   std::vector<void*> values;
@@ -102,11 +106,14 @@ ArgumentData CudaTextOnCpu::run(const IntegerValues& parameters, ArgumentData ar
       const auto count = evaluate_integer(*parameter.temporary_count, parameters).value();
       temporary.bytes.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * 16);
     }
-    if (parameter.image_axes != 0) {
-      images.push_back(std::make_unique<ImageArgument>(
-          runtime::Device::host().default_stream(), *find_argument(text_->kernel, parameter.name),
-          parameters, arrays.at(parameter.name)));
-      textures.push_back(images.back()->texture().ref().handle);
+    if (const Argument* argument = find_image(text_->kernel, parameter.name)) {
+      const ImageArgument& image =
+          images
+              .emplace(parameter.name, ImageArgument(host, text_->kernel, *argument, parameters,
+                                                     arrays.at(parameter.name)))
+              .first->second;
+      textures.push_back(std::visit([](const auto& access) { return access.handle; },
+                                    std::get<NamedArgument::Image>(image.argument().value).access));
       values.push_back(&textures.back());
       continue;
     }
@@ -142,6 +149,12 @@ ArgumentData CudaTextOnCpu::run(const IntegerValues& parameters, ArgumentData ar
           text_->harness.launch(plan.kernel_name, launch, all);
         }
       });
+  for (const auto& [name, image] : images) {
+    if (is_surface(text_->kernel, name)) {
+      runtime::copy_from_image(host, image.image(), arrays.at(name).bytes);
+    }
+  }
+  host.synchronize();
   return arrays;
 }
 

@@ -21,21 +21,41 @@ template <class T>
 struct Texel;
 
 /// @param DOUBLES  how the texels are read of an image of doubles, which CUDA keeps as pairs
-#define RTCG_CUDA_TEXTURE(TYPE, SUFFIX, DOUBLES)                            \
-  static TYPE fetch(rtcg_texture t, float x) {                              \
-    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex1d_##DOUBLES(t, x))       \
-                        : same_bits<TYPE>(rtcg_tex1d_##SUFFIX(t, x));       \
-  }                                                                         \
-  static TYPE fetch(rtcg_texture t, float x, float y) {                     \
-    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex2d_##DOUBLES(t, x, y))    \
-                        : same_bits<TYPE>(rtcg_tex2d_##SUFFIX(t, x, y));    \
-  }                                                                         \
-  static TYPE fetch(rtcg_texture t, float x, float y, float z) {            \
-    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex3d_##DOUBLES(t, x, y, z)) \
-                        : same_bits<TYPE>(rtcg_tex3d_##SUFFIX(t, x, y, z)); \
-  }                                                                         \
-  static TYPE read(rtcg_surface s, int x, int y, int z) {                   \
-    return same_bits<TYPE>(rtcg_surf3d_read_##SUFFIX(s, x, y, z));          \
+#define RTCG_CUDA_TEXTURE(TYPE, SUFFIX, DOUBLES)                                        \
+  static TYPE fetch(rtcg_texture t, float x) {                                          \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex1d_##DOUBLES(t, x))                   \
+                        : same_bits<TYPE>(rtcg_tex1d_##SUFFIX(t, x));                   \
+  }                                                                                     \
+  static TYPE fetch(rtcg_texture t, float x, float y) {                                 \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex2d_##DOUBLES(t, x, y))                \
+                        : same_bits<TYPE>(rtcg_tex2d_##SUFFIX(t, x, y));                \
+  }                                                                                     \
+  static TYPE fetch(rtcg_texture t, float x, float y, float z) {                        \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex3d_##DOUBLES(t, x, y, z))             \
+                        : same_bits<TYPE>(rtcg_tex3d_##SUFFIX(t, x, y, z));             \
+  }                                                                                     \
+  static TYPE fetch_layer(rtcg_texture t, float x, int layer) {                         \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex1d_layered_##DOUBLES(t, x, layer))    \
+                        : same_bits<TYPE>(rtcg_tex1d_layered_##SUFFIX(t, x, layer));    \
+  }                                                                                     \
+  static TYPE fetch_layer(rtcg_texture t, float x, float y, int layer) {                \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex2d_layered_##DOUBLES(t, x, y, layer)) \
+                        : same_bits<TYPE>(rtcg_tex2d_layered_##SUFFIX(t, x, y, layer)); \
+  }                                                                                     \
+  static TYPE fetch_level(rtcg_texture t, float x, float level) {                       \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex1d_lod_##DOUBLES(t, x, level))        \
+                        : same_bits<TYPE>(rtcg_tex1d_lod_##SUFFIX(t, x, level));        \
+  }                                                                                     \
+  static TYPE fetch_level(rtcg_texture t, float x, float y, float level) {              \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex2d_lod_##DOUBLES(t, x, y, level))     \
+                        : same_bits<TYPE>(rtcg_tex2d_lod_##SUFFIX(t, x, y, level));     \
+  }                                                                                     \
+  static TYPE fetch_level(rtcg_texture t, float x, float y, float z, float level) {     \
+    return t->kind == 5 ? same_bits<TYPE>(rtcg_tex3d_lod_##DOUBLES(t, x, y, z, level))  \
+                        : same_bits<TYPE>(rtcg_tex3d_lod_##SUFFIX(t, x, y, z, level));  \
+  }                                                                                     \
+  static TYPE read(rtcg_surface s, int x, int y, int z) {                               \
+    return same_bits<TYPE>(rtcg_surf3d_read_##SUFFIX(s, x, y, z));                      \
   }
 #define RTCG_CUDA_TEXEL(TYPE, SUFFIX, DOUBLES)                                             \
   template <>                                                                              \
@@ -83,6 +103,27 @@ static T tex3D(cudaTextureObject_t t, float x, float y, float z) {
   return rtcg_cuda::Texel<T>::fetch(rtcg_cuda::image_of(t), x, y, z);
 }
 
+template <class T>
+static T tex1DLayered(cudaTextureObject_t t, float x, int layer) {
+  return rtcg_cuda::Texel<T>::fetch_layer(rtcg_cuda::image_of(t), x, layer);
+}
+template <class T>
+static T tex2DLayered(cudaTextureObject_t t, float x, float y, int layer) {
+  return rtcg_cuda::Texel<T>::fetch_layer(rtcg_cuda::image_of(t), x, y, layer);
+}
+template <class T>
+static T tex1DLod(cudaTextureObject_t t, float x, float level) {
+  return rtcg_cuda::Texel<T>::fetch_level(rtcg_cuda::image_of(t), x, level);
+}
+template <class T>
+static T tex2DLod(cudaTextureObject_t t, float x, float y, float level) {
+  return rtcg_cuda::Texel<T>::fetch_level(rtcg_cuda::image_of(t), x, y, level);
+}
+template <class T>
+static T tex3DLod(cudaTextureObject_t t, float x, float y, float z, float level) {
+  return rtcg_cuda::Texel<T>::fetch_level(rtcg_cuda::image_of(t), x, y, z, level);
+}
+
 // Surfaces count bytes along rows.
 template <class T>
 static T surf3Dread(cudaSurfaceObject_t s, int x, int y, int z) {
@@ -107,4 +148,20 @@ static void surf2Dwrite(T value, cudaSurfaceObject_t s, int x, int y) {
 template <class T>
 static void surf1Dwrite(T value, cudaSurfaceObject_t s, int x) {
   surf3Dwrite(value, s, x, 0, 0);
+}
+template <class T>
+static T surf2DLayeredread(cudaSurfaceObject_t s, int x, int y, int layer) {
+  return surf3Dread<T>(s, x, y, layer);
+}
+template <class T>
+static T surf1DLayeredread(cudaSurfaceObject_t s, int x, int layer) {
+  return surf3Dread<T>(s, x, layer, 0);
+}
+template <class T>
+static void surf2DLayeredwrite(T value, cudaSurfaceObject_t s, int x, int y, int layer) {
+  surf3Dwrite(value, s, x, y, layer);
+}
+template <class T>
+static void surf1DLayeredwrite(T value, cudaSurfaceObject_t s, int x, int layer) {
+  surf3Dwrite(value, s, x, layer, 0);
 }
