@@ -299,7 +299,7 @@ void PeerRounds::wait_until(const Condition& is_met) const {
   constexpr int looks = 2000;
   constexpr int looks_with_turns = 200;  // of other threads, which may be the awaited ones
   constexpr auto pause = std::chrono::microseconds(20);
-  const bool has_room = std::thread::hardware_concurrency() > 2 * (ends_.size() + 1);
+  const bool has_room = processors() > 2 * (ends_.size() + 1);
   for (int i = has_room ? 0 : looks; !is_met(); ++i) {
     check();
     if (i >= looks + looks_with_turns) {

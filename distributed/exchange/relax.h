@@ -1,6 +1,8 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <thread>
+
 namespace rtcg::distributed::detail {
 
 /// A processor's hint that a loop waits.
@@ -10,6 +12,13 @@ inline void relax() noexcept {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+/// The processors of the machine. The C library reads files of the system each time it is asked,
+/// which takes longer than a message: it is asked once.
+inline unsigned processors() noexcept {
+  static const unsigned count = std::thread::hardware_concurrency();
+  return count;
 }
 
 }  // namespace rtcg::distributed::detail

@@ -249,7 +249,7 @@ class Hub {
   template <class Condition>
   void look_again(std::unique_lock<std::mutex>& lock, const Condition& is_over) const {
     constexpr auto longest = std::chrono::microseconds(50);
-    if (std::thread::hardware_concurrency() <= devices_.size()) {
+    if (detail::processors() <= devices_.size()) {
       return;
     }
     const auto end = std::chrono::steady_clock::now() + longest;
