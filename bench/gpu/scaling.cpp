@@ -81,14 +81,14 @@ struct Bar {
 };
 
 /// Who waits for messages: the devices, which write into each other's memory; the hosts, which copy
-/// from it; NCCL; kernels, which read neighbours in their memory.
-enum class Way { peer, hosts, nccl, loads };
+/// from it; NCCL; kernels, which write into the memory of neighbours.
+enum class Way { peer, hosts, nccl, stores };
 
 const char* name_of(Way way) {
   return way == Way::peer    ? "peer"
          : way == Way::hosts ? "hosts"
          : way == Way::nccl  ? "nccl"
-                             : "loads";
+                             : "stores";
 }
 const char* name_of(dg::Precision precision) {
   return precision == dg::Precision::single ? "f32" : "f64";
@@ -174,7 +174,7 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
         note("solver");
         const double ms = time_steps(threads, solver);
         note("steps");
-        const bool is_so = way != Way::loads || threads.size() == 1 ||
+        const bool is_so = way != Way::stores || threads.size() == 1 ||
                            solver.waiting() == distributed::Waiting::kernels;
         if (threads.is_first() && is_so) {
           result[{precision, way}] = {
@@ -188,7 +188,7 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
   if (devices.size() > 1) {
     distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::hosts); },
                            {.waiting = distributed::Waiting::hosts});
-    distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::loads); },
+    distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::stores); },
                            {.waiting = distributed::Waiting::kernels});
   }
   std::printf("\n");

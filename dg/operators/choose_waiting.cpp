@@ -85,7 +85,8 @@ Waiting choose_waiting(StageRunner& runner, const Discretization& on,
   const runtime::Device device = group.device();
   const loopy::IntegerValues sizes = {
       {"elements", static_cast<std::int64_t>(whole_element_count(on))}, {"ranks", group.size()}};
-  const std::string name = key + ", who waits";
+  // it says what kernels do that wait: who has measured others remembers something else
+  const std::string name = key + ", who waits for stores";
   std::string decision;
   if (group.is_first()) {
     for (const loopy::WisdomEntry& entry : wisdom.nearest(name, device, sizes)) {

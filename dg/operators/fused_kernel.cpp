@@ -7,7 +7,7 @@
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/dg/operators/block_product.h"
 #include "rtcg/dg/operators/block_surface.h"
-#include "rtcg/dg/operators/peer_loads.h"
+#include "rtcg/dg/operators/peer_stores.h"
 #include "rtcg/dg/operators/stage_kernels.h"
 #include "rtcg/dg/operators/tidy_module.h"
 #include "rtcg/loopy/device/helper_function.h"
@@ -146,7 +146,7 @@ class FusedWriter {
     return call_helper(copy_, {cgen::address_of(to), from, Expr(real_bytes_)});
   }
 
-  // Blocks with elements at the rim read neighbours, and write what neighbours read.
+  // Blocks with elements at the rim read ghosts, which neighbours write, and write theirs.
   [[nodiscard]] Expr is_at_rim() {
     return first_ + fused_.elements > parameters_.number("first_at_rim", cgen::i32);
   }
@@ -477,7 +477,17 @@ class FusedWriter {
       const Expr at = start + field * shape_.nodes;
       body << cgen::assign(sum[field], a * older[field] + step * sum[field])
            << cgen::assign(parameters_.written("residual")[at], sum[field])
-           << cgen::assign(parameters_.written("next")[at], interior[field] + b * sum[field]);
+           << cgen::assign(interior[field], interior[field] + b * sum[field])
+           << cgen::assign(parameters_.written("next")[at], interior[field]);
+    }
+    if (waits_) {
+      write_ghosts(body, parameters_, item.element, [&](BlockBuilder& inner, const Expr& ghost) {
+        for (int field = 0; field < shape_.fields; ++field) {
+          inner << cgen::assign(
+              parameters_.written("next")[ghost + item.place + field * shape_.nodes],
+              interior[field]);
+        }
+      });
     }
   }
 

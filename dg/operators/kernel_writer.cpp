@@ -250,20 +250,10 @@ Expr KernelWriter::state(ParameterList& parameters) const {
 std::function<Expr(int field)> KernelWriter::exterior_index(BlockBuilder& body,
                                                             ParameterList& parameters,
                                                             const SurfacePlace& at) const {
-  // All but the index is the same for both places of ghosts, and there is no branch. So compilers
-  // make the same of the flux, whose products and sums they join in one of several ways.
-  Expr first = offset(at.other, 0);
-  if (ghosts_ == GhostPlace::peers) {
-    const Expr ghost =
-        body.add_constant(cgen::i32, "ghost", at.other - parameters.number("elements", cgen::i32));
-    const Expr elsewhere = body.add_constant(
-        cgen::i64, "elsewhere",
-        parameters.table("ghosts", cgen::i64)[cgen::select(ghost < 0, Expr(0), ghost)]);
-    first = cgen::select(ghost < 0, first, elsewhere);
-  }
   const Expr start = body.add_constant(
       cgen::i64, "start",
-      first + parameters.table("exterior_nodes", cgen::u8)[at.code * shape_.face_nodes + at.p]);
+      offset(at.other, 0) +
+          parameters.table("exterior_nodes", cgen::u8)[at.code * shape_.face_nodes + at.p]);
   return [this, start](int field) { return start + field * shape_.nodes; };
 }
 

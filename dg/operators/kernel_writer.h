@@ -115,8 +115,8 @@ struct FluxPoint {
 /// Where kernels find the values of ghosts.
 enum class GhostPlace {
   state,  ///< after those of the own elements
-  /// In other memory: by ghost, the table `ghosts` has the index of the first one from `state` on,
-  /// which need not be within that memory. Kernels have to wait for neighbours.
+  /// There, too, but neighbours write them: kernels have to wait for these, and write the values of
+  /// their own elements into the memory of neighbours.
   peers,
 };
 

@@ -44,7 +44,7 @@ void add_update_kernel(StageKernels& kernels, const KernelWriter& writer);
 
 /// One kernel for a whole stage; it reads `state` and writes `next`, which must not be the same.
 /// Or, with FusedShape::updates_apart, one that writes `rhs`, and the update of add_update_kernel.
-/// With GhostPlace::peers it waits for neighbours, and announces the stage to them (peer_loads.h).
+/// With GhostPlace::peers it waits for neighbours, and announces the stage to them (peer_stores.h).
 ///
 /// A block keeps the values of its elements, one column for each field of an element, evaluates the
 /// fluxes at all nodes, and multiplies them by [derivatives | lift] in the way of FusedShape.

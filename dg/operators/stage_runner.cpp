@@ -8,7 +8,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/halo.h"
-#include "rtcg/dg/operators/peer_loads.h"
+#include "rtcg/dg/operators/peer_stores.h"
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
@@ -176,7 +176,7 @@ struct StageRunner::Impl {
       return *of.operators;
     }
     if (peers) {
-      if (const auto found = peers->argument(name, at("state").address())) {
+      if (const auto found = peers->argument(name, at("next").address())) {
         return *found;
       }
     }
@@ -190,10 +190,12 @@ struct StageRunner::Impl {
     for (const auto& [name, kind] : plan.arguments) {
       switch (kind) {
         case ArgumentKind::element_count:
+
           pack.add(name == "first_element"  ? range.begin
                    : name == "elements"     ? range.end
                    : name == "first_at_rim" ? interior
                    : name == "neighbours"   ? peers->neighbours()
+                   : name == "copies"       ? peers->copies()
                                             : elements);
           break;
         case ArgumentKind::number:
@@ -301,8 +303,6 @@ struct StageRunner::Impl {
   void run_right_hand_side(const Numbers& numbers) {
     if (peers) {
       peers->run(stream, [&] { run(*peer_program, stream, numbers); });
-      // what comes next may write the state, which neighbours still read
-      peers->announce(stream);
     } else if (halo) {
       run_beside_halo(numbers, program->launches.size());
     } else {
@@ -343,7 +343,11 @@ struct StageRunner::Impl {
         peer_program = compile(program->fused, GhostPlace::peers);
         make_ready(*peer_program);
       }
-      peers = PeerLoads::make(shape, real, on, device, {memory.at("state"), memory.at("next")});
+      peers = PeerStores::make(shape, real, on, device, interior,
+                               {memory.at("state"), memory.at("next")});
+      if (peers) {
+        peers->announce(stream, at("state").ref());
+      }
     }
     if (!peers) {
       halo = std::make_shared<Halo>(shape, real, on, device, waiting);
@@ -430,9 +434,9 @@ struct StageRunner::Impl {
   std::optional<loopy::Executor> operators;  // of split kernels
   std::shared_ptr<StageProgram> program;
   std::map<std::string, std::shared_ptr<const Buffer<std::byte>>> memory;  // neighbours may read it
-  std::shared_ptr<StageProgram> peer_program;  // the same with loads from neighbours
+  std::shared_ptr<StageProgram> peer_program;  // the same with stores to neighbours
   std::shared_ptr<Halo> halo;                  // null: no neighbours, or peers
-  std::unique_ptr<PeerLoads> peers;
+  std::unique_ptr<PeerStores> peers;
   /// The latest step, and graphs of it by where the state is before and the phase of the halo.
   struct Repeated {
     std::vector<Numbers> key;
@@ -508,7 +512,7 @@ void StageRunner::write_state(const std::vector<std::byte>& bytes) {
 }
 void StageRunner::state_written() {
   if (impl_->peers) {
-    impl_->peers->announce(impl_->stream);
+    impl_->peers->announce(impl_->stream, impl_->at("state").ref());
   }
   if (impl_->halo) {
     impl_->halo->start(impl_->stream, impl_->at("state").ref());
@@ -539,7 +543,7 @@ void StageRunner::clear_state() {
   }
   runtime::fill(impl_->stream, impl_->at("state"), std::byte{0});
   if (impl_->peers) {
-    impl_->peers->announce(impl_->stream);
+    impl_->peers->announce(impl_->stream, impl_->at("state").ref());
   }
 }
 void StageRunner::clear_residual(runtime::StreamRef stream) {

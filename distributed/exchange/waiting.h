@@ -12,7 +12,7 @@ enum class Waiting {
   /// If each rank has a device of its own that reaches those of the others; otherwise hosts. A host
   /// still waits until its partners' hosts have submitted what its stream is to wait for.
   devices,
-  /// As `devices`. The fused kernel of a solver of dg besides reads neighbours' values in their
+  /// As `devices`. The fused kernel of a solver of dg besides writes neighbours' ghosts in their
   /// memory, and waits for them itself: nothing is packed, and a stage is one launch.
   kernels,
   /// Sums of few numbers wait as by `devices`. A solver of dg times some steps in all ways that it

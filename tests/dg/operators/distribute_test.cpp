@@ -12,7 +12,7 @@
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/dg/operators/default_fused_shape.h"
 #include "rtcg/dg/operators/halo.h"
-#include "rtcg/dg/operators/peer_loads.h"
+#include "rtcg/dg/operators/peer_stores.h"
 #include "rtcg/dg/operators/rank_exchange.h"
 #include "rtcg/dg/operators/solver.h"
 #include "rtcg/dg/operators/stage_runner.h"
@@ -181,9 +181,9 @@ std::string strict_compiler() {
   return std::string(compiler == nullptr ? "cc" : compiler) + " -ffp-contract=off";
 }
 
-// Kernels that read neighbours in their memory: all equations, orders, numbers of ranks; every
+// Kernels that write the ghosts of neighbours: all equations, orders, numbers of ranks; every
 // element at the rim, hardly one, and ranks without elements.
-TEST(Distribute, GivesTheBitsOfOneRankByLoadsFromNeighbours) {
+TEST(Distribute, GivesTheBitsOfOneRankByStoresOfNeighbours) {
   const runtime::testing::EnvironmentGuard guard("RTCG_CC", strict_compiler().c_str());
   const std::vector<Case> cases = testing::all_cases();
   int ranks = 2;
@@ -211,59 +211,67 @@ TEST(Distribute, EndsKernelsThatWaitForARankThatFails) {
   const Mesh mesh = make_box_mesh(testing::box(3, 2));
   std::string told;
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_ERROR(
-      "dg.solver.bad_time",
-      run_ranks(
-          distributed::testing::host_devices_apart(2),
-          [&](const Group& group) {
-            const auto on = distribute(mesh, 1, group);
-            const detail::KernelShape shape = detail::shape_of(
-                detail::evaluators_of(testing::plain_maxwell(1, testing::box(3, 2)).system,
-                                      on->mesh),
-                *on);
-            const auto state = [&] {
-              return std::make_shared<const runtime::Buffer<std::byte>>(group.device(), 8);
-            };
-            const runtime::Stream stream(group.device());
-            const auto peers =
-                detail::PeerLoads::make(shape, cgen::f64, *on, group.device(), {state(), state()});
-            ASSERT_NE(peers, nullptr);
-            const runtime::Graph rounds = runtime::capture(stream, [&] {
-              peers->begin_capture();
-              peers->announce(stream);
-              peers->announce(stream);
-              peers->end_capture();
-            });
-            peers->replay(stream, 2, [&] { rounds.launch(stream); });
-            stream.synchronize();
-            if (group.rank() == 1) {
-              peers->replay(stream, 2, [] {
-                std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the other launches
-                throw InvalidInput("dg.solver.bad_time", "the second rank has had enough");
-              });
-            }
-            peers->replay(stream, 2, [&] { rounds.launch(stream); });
-            try {
-              stream.synchronize();
-            } catch (const Error& error) {
-              told = error.message();
-              throw;
-            }
-          },
-          {.waiting = distributed::Waiting::kernels}));
+  EXPECT_ERROR("dg.solver.bad_time",
+               run_ranks(distributed::testing::host_devices_apart(2),
+                         [&](const Group& group) {
+                           const auto on = distribute(mesh, 1, group);
+                           const detail::KernelShape shape = detail::shape_of(
+                               detail::evaluators_of(
+                                   testing::plain_maxwell(1, testing::box(3, 2)).system, on->mesh),
+                               *on);
+                           const auto state = [&] {
+                             return std::make_shared<const runtime::Buffer<std::byte>>(
+                                 group.device(), sizeof(double) * shape.fields * shape.nodes *
+                                                     (on->element_count() + on->part->ghosts));
+                           };
+                           const runtime::Stream stream(group.device());
+                           const auto first = state();
+                           const auto peers = detail::PeerStores::make(
+                               shape, cgen::f64, *on, group.device(), 0, {first, state()});
+                           ASSERT_NE(peers, nullptr);
+                           const runtime::Graph rounds = runtime::capture(stream, [&] {
+                             peers->begin_capture();
+                             peers->announce(stream, first->ref());
+                             peers->announce(stream, first->ref());
+                             peers->end_capture();
+                           });
+                           peers->replay(stream, 2, [&] { rounds.launch(stream); });
+                           stream.synchronize();
+                           if (group.rank() == 1) {
+                             peers->replay(stream, 2, [] {
+                               std::this_thread::sleep_for(
+                                   std::chrono::milliseconds(200));  // the other launches
+                               throw InvalidInput("dg.solver.bad_time",
+                                                  "the second rank has had enough");
+                             });
+                           }
+                           peers->replay(stream, 2, [&] { rounds.launch(stream); });
+                           try {
+                             stream.synchronize();
+                           } catch (const Error& error) {
+                             told = error.message();
+                             throw;
+                           }
+                         },
+                         {.waiting = distributed::Waiting::kernels}));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   EXPECT_NE(told.find("rank 1"), std::string::npos) << told;
 }
 
 TEST(Distribute, AnnouncingKernelReadsLikeThis) {
+  detail::KernelShape shape;
+  shape.fields = 2;
+  shape.nodes = 4;
   EXPECT_EQ(
-      cgen::print_module(detail::announcing_kernel(cgen::f32, false), cgen::Dialect::cuda).text,
-      R"(extern "C" __global__ void announce(int neighbours, const volatile unsigned int *arrived,
-    const volatile unsigned int *given_up, unsigned int *progress,
-    volatile unsigned int *const *__restrict__ announced) {
+      cgen::print_module(detail::announcing_kernel(shape, cgen::f32, false), cgen::Dialect::cuda)
+          .text,
+      R"(extern "C" __global__ void announce(int neighbours, int blocks, int elements, int first_at_rim,
+    int copies, const volatile unsigned int *arrived, const volatile unsigned int *given_up,
+    unsigned int *progress, volatile unsigned int *const *__restrict__ announced,
+    const long long *__restrict__ ghosts, float *state) {
   const int thread = (int)threadIdx.x;
   const unsigned int round = progress[0];
-  for (int neighbour = thread; neighbour < neighbours; neighbour += 32) {
+  for (int neighbour = thread; neighbour < neighbours; neighbour += 128) {
     unsigned int look = 0u;
     while ((int)(arrived[neighbour] - round) < 0 &&
         ((look & 1023u) != 1023u || given_up[0] == 0u)) {
@@ -272,10 +280,26 @@ TEST(Distribute, AnnouncingKernelReadsLikeThis) {
     __threadfence_system();
   }
   __syncthreads();
+  for (long long number = (long long)blockIdx.x * 128 + thread;
+      number < (long long)(elements - first_at_rim) * 8; number += (long long)blocks * 128) {
+    const int element = first_at_rim + (int)(number / 8);
+    const long long place = number % 8;
+    const float value = state[(long long)element * 8 + place];
+    if (element >= first_at_rim) {
+      const int first_copy = (element - first_at_rim) * copies;
+      for (int copy = 0; copy < copies; ++copy) {
+        const long long ghost = ghosts[first_copy + copy];
+        if (ghost != 0ll) {
+          state[ghost + place] = value;
+        }
+      }
+    }
+  }
+  __syncthreads();
   if (thread == 0) {
     __threadfence_system();
     const int parts_done = (int)atomicAdd(&progress[1], 1u) + 1;
-    if (parts_done == 1) {
+    if (parts_done == blocks) {
       __threadfence_system();
       progress[1] = 0u;
       const unsigned int next_round = progress[0] + 1u;

@@ -16,13 +16,14 @@
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/stream.h"
 
-// Stages whose kernels read neighbours' values where their ranks have them.
+// Stages whose kernels write neighbours' ghosts.
 //
 // The launches of a rank that do so are its rounds, which all ranks count alike. In round n a
-// kernel reads the state that neighbours wrote in round n - 1. It writes its own state into the
-// other of two memories, which neighbours read in round n - 1. So it may do both as soon as all
-// neighbours have announced that they have done round n - 1 for their elements at the rim: one
-// word from each rank to each neighbour is enough.
+// kernel reads its ghosts, which neighbours wrote in round n - 1. It writes the next state of its
+// own elements, and that of those at the rim also into the ghosts of neighbours, in the other of
+// two memories, which neighbours read in round n - 1. So it may do both as soon as all neighbours
+// have announced that they have done round n - 1 for their elements at the rim: one word from each
+// rank to each neighbour is enough. Nobody waits for a store, but would for a load from there.
 //
 // No rank waits forever. A kernel of round n waits only for kernels of round n - 1 on other
 // devices. On its own device it waits for nothing: its stream has ended its own round n - 1 before.
@@ -46,33 +47,40 @@ void announce_round(cgen::BlockBuilder& body, ParameterList& parameters, const c
 /// What a module with wait_for_neighbours needs at its head.
 void declare_waiting(cgen::Module& module, bool is_on_host);
 
-/// A round that does nothing else, as one block.
-[[nodiscard]] cgen::Module announcing_kernel(const cgen::Type& real, bool is_on_host);
+/// Calls `write` with the index, in numbers from the own state on, of each ghost that neighbours
+/// have of an own element.
+void write_ghosts(cgen::BlockBuilder& body, ParameterList& parameters, const cgen::Expr& element,
+                  const std::function<void(cgen::BlockBuilder&, const cgen::Expr& ghost)>& write);
+/// A round that gives neighbours the state at the rim as their ghosts, and does nothing else.
+[[nodiscard]] cgen::Module announcing_kernel(const KernelShape& shape, const cgen::Type& real,
+                                             bool is_on_host);
 
-/// What the kernels of a rank need to read neighbours' states, and its rounds. The memory of all
+/// What the kernels of a rank need to write neighbours' ghosts, and its rounds. The memory of all
 /// stays as long as one of the ranks uses it.
-class PeerLoads {
+class PeerStores {
  public:
   using States = std::pair<std::shared_ptr<const runtime::Buffer<std::byte>>,
                            std::shared_ptr<const runtime::Buffer<std::byte>>>;
   /// Neighbours call it together; nothing where devices cannot reach each other, on all ranks.
   ///
   /// @param on      a part that has neighbours
+  /// @param first_at_rim  no element before it has neighbours on other ranks
   /// @param states  the memory that stages read and write in turns, that of the next stage first.
   ///                No work uses it
-  [[nodiscard]] static std::unique_ptr<PeerLoads> make(const KernelShape& shape,
-                                                       const cgen::Type& real,
-                                                       const Discretization& on,
-                                                       runtime::Device device, States states);
-  ~PeerLoads();
-  PeerLoads(const PeerLoads&) = delete;
-  PeerLoads& operator=(const PeerLoads&) = delete;
+  [[nodiscard]] static std::unique_ptr<PeerStores> make(const KernelShape& shape,
+                                                        const cgen::Type& real,
+                                                        const Discretization& on,
+                                                        runtime::Device device,
+                                                        std::int32_t first_at_rim, States states);
+  ~PeerStores();
+  PeerStores(const PeerStores&) = delete;
+  PeerStores& operator=(const PeerStores&) = delete;
 
   /// Launches work of one round, or captures it.
   void run(runtime::StreamRef stream, const std::function<void()>& launch);
-  /// A round of its own: neighbours find what work of the stream so far has written, and have read
-  /// what its later work may change.
-  void announce(runtime::StreamRef stream);
+  /// A round of its own: neighbours get the ghosts of a state that work of the stream has written,
+  /// one of the two.
+  void announce(runtime::StreamRef stream, runtime::BufferRef<std::byte> state);
 
   void begin_capture();
   void end_capture();
@@ -80,19 +88,26 @@ class PeerLoads {
   void replay(runtime::StreamRef stream, int rounds, const std::function<void()>& launch);
 
   [[nodiscard]] std::int32_t neighbours() const noexcept;
-  /// The memory of a parameter, for kernels that read the state at this address; nothing if it is
+  /// The most ghosts that neighbours have of an element.
+  [[nodiscard]] std::int32_t copies() const noexcept { return copies_; }
+  /// The memory of a parameter, for kernels that write the state at this address; nothing if it is
   /// not one of these.
   [[nodiscard]] std::optional<runtime::BufferRef<const std::byte>> argument(
-      const std::string& name, runtime::DeviceAddress state) const;
+      const std::string& name, runtime::DeviceAddress written) const;
 
  private:
   struct Shared;
   struct Tables;
-  PeerLoads(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
-            runtime::Device device, States states, distributed::Rounds rounds);
+  PeerStores(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
+             runtime::Device device, std::int32_t first_at_rim, States states,
+             distributed::Rounds rounds);
 
   std::shared_ptr<const Shared> own_;
   std::unique_ptr<const Tables> tables_;
+  std::int32_t first_at_rim_;
+  std::int32_t elements_;
+  std::int32_t copies_ = 1;
+  std::int64_t numbers_ = 0;  ///< of the elements at the rim
   runtime::Kernel announce_;
   bool is_captured_ = false;
   distributed::Rounds rounds_;  ///< ends first: its work uses what is above

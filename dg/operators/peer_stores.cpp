@@ -1,4 +1,4 @@
-#include "rtcg/dg/operators/peer_loads.h"
+#include "rtcg/dg/operators/peer_stores.h"
 
 #include <algorithm>
 #include <vector>
@@ -18,8 +18,9 @@ using runtime::Buffer;
 using runtime::BufferRef;
 using runtime::DeviceAddress;
 
-constexpr const char* loads_name = "loads from neighbours";
-constexpr int announcing_threads = 32;
+constexpr const char* stores_name = "stores to neighbours";
+constexpr int announcing_threads = 128;
+constexpr std::int64_t most_announcing_blocks = 256;
 // Between two looks at memory of the host, which takes longer than the word that is waited for.
 constexpr std::uint32_t looks = 1023;
 
@@ -104,25 +105,69 @@ void declare_waiting(cgen::Module& module, bool is_on_host) {
   }
 }
 
-cgen::Module announcing_kernel(const cgen::Type& real, bool is_on_host) {
+void write_ghosts(BlockBuilder& body, ParameterList& parameters, const Expr& element,
+                  const std::function<void(BlockBuilder&, const Expr& ghost)>& write) {
+  BlockBuilder at_rim;
+  const Expr copies = parameters.number("copies", cgen::i32);
+  const Expr first = at_rim.add_constant(
+      cgen::i32, "first_copy", (element - parameters.number("first_at_rim", cgen::i32)) * copies);
+  at_rim << cgen::for_(cgen::i32, "copy", 0, copies, [&](const Expr& copy, BlockBuilder& inner) {
+    const Expr ghost =
+        inner.add_constant(cgen::i64, "ghost", parameters.table("ghosts", cgen::i64)[first + copy]);
+    BlockBuilder writing;
+    write(writing, ghost);
+    inner << cgen::if_(cgen::not_equal(ghost, cgen::literal(0, cgen::i64)), writing);
+  });
+  body << cgen::if_(element >= parameters.number("first_at_rim", cgen::i32), at_rim);
+}
+
+cgen::Module announcing_kernel(const KernelShape& shape, const cgen::Type& real, bool is_on_host) {
   cgen::Module module{"dg_announce", {}};
   declare_waiting(module, is_on_host);
   ParameterList parameters(real);
   parameters.number("neighbours", cgen::i32);
+  const Expr blocks = parameters.number("blocks", cgen::i32);
+  const Expr elements = parameters.number("elements", cgen::i32);
+  const Expr first_at_rim = parameters.number("first_at_rim", cgen::i32);
+  parameters.number("copies", cgen::i32);
   for (const char* name : {"arrived", "given_up"}) {
     words(parameters, name);
   }
+  progress(parameters);
+  parameters.table("announced", cgen::pointer_to(cgen::volatile_(cgen::u32)));
+  parameters.table("ghosts", cgen::i64);
+  const Expr state = parameters.memory("state", cgen::pointer_to(real));
   BlockBuilder body;
+  const int of_element = shape.fields * shape.nodes;
+  const auto copy = [&](const Expr& first, const Expr& step) {
+    body << cgen::for_(
+        cgen::i64, "number", first, cgen::cast(cgen::i64, elements - first_at_rim) * of_element,
+        [&](const Expr& number, BlockBuilder& inner) {
+          const Expr element = inner.add_constant(
+              cgen::i32, "element", first_at_rim + cgen::cast(cgen::i32, number / of_element));
+          const Expr place = inner.add_constant(cgen::i64, "place", number % of_element);
+          const Expr value = inner.add_constant(
+              real, "value", state[cgen::cast(cgen::i64, element) * of_element + place]);
+          write_ghosts(inner, parameters, element, [&](BlockBuilder& writing, const Expr& ghost) {
+            writing << cgen::assign(state[ghost + place], value);
+          });
+        },
+        {.step = step});
+  };
   if (is_on_host) {
     wait_for_neighbours(body, parameters, std::nullopt, 1);
-    announce_round(body, parameters, 1);
+    copy(cgen::literal(0, cgen::i64), cgen::literal(1, cgen::i64));
+    announce_round(body, parameters, blocks);
   } else {
     const Expr thread =
         body.add_constant(cgen::i32, "thread", cgen::cast(cgen::i32, cgen::thread_idx_x));
     wait_for_neighbours(body, parameters, thread, announcing_threads);
     body << cgen::barrier();
+    copy(cgen::cast(cgen::i64, cgen::block_idx_x) * announcing_threads + thread,
+         cgen::cast(cgen::i64, blocks) * announcing_threads);
+    body << cgen::barrier();
     BlockBuilder first;
-    announce_round(first, parameters, 1);
+    announce_round(first, parameters, blocks);
     body << cgen::if_(cgen::equal(thread, 0), first);
   }
   module.items.push_back(cgen::kernel("announce", parameters.list(), body));
@@ -130,40 +175,43 @@ cgen::Module announcing_kernel(const cgen::Type& real, bool is_on_host) {
 }
 
 /// What a rank's neighbours get to see of it.
-struct PeerLoads::Shared {
+struct PeerStores::Shared {
   std::shared_ptr<const MeshPart> part;
   States states;
   Buffer<std::uint32_t> arrived;  ///< by neighbour
 };
 
-struct PeerLoads::Tables {
+struct PeerStores::Tables {
   std::vector<std::shared_ptr<const Shared>> neighbours;  ///< whose memory the tables lead to
-  Buffer<std::byte> ghosts;        ///< where they are when stages read the first state
+  Buffer<std::byte> ghosts;        ///< of elements at the rim, where the first state is written
   Buffer<std::byte> other_ghosts;  ///< the second one
   Buffer<std::byte> announced;
   Buffer<std::byte> progress;
 };
 
-std::unique_ptr<PeerLoads> PeerLoads::make(const KernelShape& shape, const cgen::Type& real,
-                                           const Discretization& on, runtime::Device device,
-                                           States states) {
+std::unique_ptr<PeerStores> PeerStores::make(const KernelShape& shape, const cgen::Type& real,
+                                             const Discretization& on, runtime::Device device,
+                                             std::int32_t first_at_rim, States states) {
   constexpr std::size_t word = sizeof(std::uint32_t);
   std::vector<distributed::Partner> partners;
   for (const PartNeighbour& neighbour : on.part->neighbours) {
     partners.push_back({neighbour.part, word, word});
   }
   std::optional<distributed::Rounds> rounds =
-      distributed::open_rounds(*on.group, partners, loads_name);
-  return rounds ? std::unique_ptr<PeerLoads>(
-                      new PeerLoads(shape, real, on, device, std::move(states), *std::move(rounds)))
+      distributed::open_rounds(*on.group, partners, stores_name);
+  return rounds ? std::unique_ptr<PeerStores>(new PeerStores(shape, real, on, device, first_at_rim,
+                                                             std::move(states), *std::move(rounds)))
                 : nullptr;
 }
 
-PeerLoads::PeerLoads(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
-                     runtime::Device device, States states, distributed::Rounds rounds)
-    : announce_([&] {
+PeerStores::PeerStores(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
+                       runtime::Device device, std::int32_t first_at_rim, States states,
+                       distributed::Rounds rounds)
+    : first_at_rim_(first_at_rim),
+      elements_(static_cast<std::int32_t>(on.element_count())),
+      announce_([&] {
         const bool is_on_host = device.info().id.kind == runtime::BackendKind::host;
-        const cgen::Module module = announcing_kernel(real, is_on_host);
+        const cgen::Module module = announcing_kernel(shape, real, is_on_host);
         const cgen::Dialect dialect = loopy::dialect_of(device);
         const SourceText text = cgen::print_module(module, dialect);
         cgen::verify_module(module, dialect, [&] { return text.text; });
@@ -180,43 +228,55 @@ PeerLoads::PeerLoads(const KernelShape& shape, const cgen::Type& real, const Dis
   }
   const std::int64_t element_numbers = shape.fields * shape.nodes;
   const std::int64_t real_bytes = real == cgen::f32 ? sizeof(float) : sizeof(double);
-  std::vector<std::int64_t> ghosts(on.part->ghosts);
-  std::vector<std::int64_t> other_ghosts(on.part->ghosts);
+  const auto at_rim = static_cast<std::size_t>(elements_ - first_at_rim_);
+  numbers_ = static_cast<std::int64_t>(at_rim) * element_numbers;
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> copies(at_rim);
   std::vector<DeviceAddress> announced;
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
     const std::vector<PartNeighbour>& of_other = theirs[i]->part->neighbours;
     const auto self =
         std::find_if(of_other.begin(), of_other.end(),
                      [&](const PartNeighbour& each) { return each.part == on.part->part; });
-    for (std::size_t k = 0; k < neighbours[i].received_elements.size(); ++k) {
-      const std::size_t ghost = neighbours[i].received_elements[k] - on.element_count();
+    for (std::size_t k = 0; k < neighbours[i].sent_elements.size(); ++k) {
       // all devices of the ranks have one space of addresses
       const auto index = [&](const auto& of_theirs, const auto& of_own) {
         const auto distance = static_cast<std::int64_t>(of_theirs->address() - of_own->address());
-        return distance / real_bytes + self->sent_elements[k] * element_numbers;
+        return distance / real_bytes + self->received_elements[k] * element_numbers;
       };
-      ghosts[ghost] = index(theirs[i]->states.first, own_->states.first);
-      other_ghosts[ghost] = index(theirs[i]->states.second, own_->states.second);
+      copies[neighbours[i].sent_elements[k] - static_cast<std::uint32_t>(first_at_rim_)]
+          .emplace_back(index(theirs[i]->states.first, own_->states.first),
+                        index(theirs[i]->states.second, own_->states.second));
     }
     announced.push_back(theirs[i]
                             ->arrived.subrange(static_cast<std::size_t>(self - of_other.begin()), 1)
                             .address());
+  }
+  for (const auto& each : copies) {
+    copies_ = std::max(copies_, static_cast<std::int32_t>(each.size()));
+  }
+  std::vector<std::int64_t> ghosts(at_rim * static_cast<std::size_t>(copies_));
+  std::vector<std::int64_t> other_ghosts(ghosts.size());
+  for (std::size_t i = 0; i < at_rim; ++i) {
+    for (std::size_t k = 0; k < copies[i].size(); ++k) {
+      ghosts[i * static_cast<std::size_t>(copies_) + k] = copies[i][k].first;
+      other_ghosts[i * static_cast<std::size_t>(copies_) + k] = copies[i][k].second;
+    }
   }
   tables_ = std::make_unique<const Tables>(
       Tables{std::move(theirs), table(device, ghosts), table(device, other_ghosts),
              table(device, announced), table(device, std::vector<std::uint32_t>(2))});
 }
 
-PeerLoads::~PeerLoads() = default;
+PeerStores::~PeerStores() = default;
 
-std::int32_t PeerLoads::neighbours() const noexcept {
+std::int32_t PeerStores::neighbours() const noexcept {
   return static_cast<std::int32_t>(tables_->neighbours.size());
 }
 
-std::optional<BufferRef<const std::byte>> PeerLoads::argument(const std::string& name,
-                                                              DeviceAddress state) const {
+std::optional<BufferRef<const std::byte>> PeerStores::argument(const std::string& name,
+                                                               DeviceAddress written) const {
   if (name == "ghosts") {
-    return state == own_->states.first->address() ? tables_->ghosts : tables_->other_ghosts;
+    return written == own_->states.first->address() ? tables_->ghosts : tables_->other_ghosts;
   }
   if (name == "arrived") {
     return own_->arrived.ref().as<const std::byte>();
@@ -233,32 +293,40 @@ std::optional<BufferRef<const std::byte>> PeerLoads::argument(const std::string&
   return std::nullopt;
 }
 
-void PeerLoads::run(runtime::StreamRef stream, const std::function<void()>& launch) {
+void PeerStores::run(runtime::StreamRef stream, const std::function<void()>& launch) {
   is_captured_ ? launch() : replay(stream, 1, launch);
 }
 
-void PeerLoads::replay(runtime::StreamRef stream, int rounds, const std::function<void()>& launch) {
+void PeerStores::replay(runtime::StreamRef stream, int rounds,
+                        const std::function<void()>& launch) {
   rounds_.tell(stream);
   rounds_.replay(rounds, launch);
 }
 
-void PeerLoads::announce(runtime::StreamRef stream) {
+void PeerStores::announce(runtime::StreamRef stream, BufferRef<std::byte> state) {
+  const bool is_on_host = stream.device().info().id.kind == runtime::BackendKind::host;
+  const std::int64_t threads = is_on_host ? 1 : announcing_threads;
+  const std::int64_t blocks =
+      is_on_host ? 1 : std::min(most_announcing_blocks, (numbers_ + threads - 1) / threads);
   runtime::ArgumentPack pack;
-  pack.add(neighbours());
-  for (const char* name : {"arrived", "given_up", "progress", "announced"}) {
-    pack.add(*argument(name, 0));
+  pack.add(neighbours()).add(static_cast<std::int32_t>(blocks)).add(elements_).add(first_at_rim_);
+  pack.add(copies());
+  for (const char* name : {"arrived", "given_up", "progress", "announced", "ghosts"}) {
+    pack.add(*argument(name, state.address()));
   }
-  const std::uint64_t threads =
-      stream.device().info().id.kind == runtime::BackendKind::host ? 1 : announcing_threads;
-  run(stream, [&] { announce_.launch(stream, {1, threads, 0}, pack); });
+  pack.add(state);
+  run(stream, [&] {
+    announce_.launch(
+        stream, {static_cast<std::uint64_t>(blocks), static_cast<std::uint64_t>(threads), 0}, pack);
+  });
 }
 
-void PeerLoads::begin_capture() {
+void PeerStores::begin_capture() {
   rounds_.begin_capture();
   is_captured_ = true;
 }
 
-void PeerLoads::end_capture() {
+void PeerStores::end_capture() {
   rounds_.end_capture();
   is_captured_ = false;
 }
