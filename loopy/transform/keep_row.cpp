@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/flat_indices.h"
 #include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/polyhedral/range_of.h"

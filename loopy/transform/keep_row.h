@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/kernel/kernel.h"
 
 namespace rtcg::loopy {
+
+struct ArrayAccess;
 
 struct KeepRowOptions {
   /// Registers of each thread, or shared memory of the block.
