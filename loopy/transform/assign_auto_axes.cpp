@@ -7,6 +7,7 @@
 
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/analyze/access.h"
+#include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/overfetch.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
@@ -30,8 +31,8 @@ std::int64_t stride_of(const Kernel& kernel, const Instruction& instruction,
   constexpr std::int64_t unknown = INT64_MAX / 2;
   std::int64_t best = unknown;
   for (const ArrayAccess& access : accesses_of(kernel, instruction)) {
-    const Argument* argument = find_argument(kernel, access.array);
-    if (argument == nullptr || !argument->is_array || access.is_linear) {
+    const std::optional<Argument> array = find_global_array(kernel, access.array);
+    if (!array || access.is_linear) {
       continue;
     }
     const bool is_divided = std::any_of(access.indices.begin(), access.indices.end(),
@@ -41,9 +42,8 @@ std::int64_t stride_of(const Kernel& kernel, const Instruction& instruction,
       best = std::min(best, static_cast<std::int64_t>(*overfetch * 16));
       continue;
     }
-    const std::vector<Expr> strides = argument->strides_elements.empty()
-                                          ? c_order_strides(argument->shape)
-                                          : argument->strides_elements;
+    const std::vector<Expr> strides =
+        array->strides_elements.empty() ? c_order_strides(array->shape) : array->strides_elements;
     for (std::size_t axis = 0; axis < access.indices.size(); ++axis) {
       const auto index = to_affine(access.indices[axis]);
       const std::int64_t coefficient = index ? index->coefficient(iname) : 0;

@@ -37,6 +37,16 @@ TEST(AssignAutoAxes, PutsTheContiguousAxisOnThreadsSideBySide) {
             "i:l.0 j:l.1 x:l.0 y:l.1 ");
 }
 
+// What a launch before leaves in memory has rows, too.
+TEST(AssignAutoAxes, PutsTheContiguousAxisOfStoredValuesOnThreadsSideBySide) {
+  EXPECT_EQ(tags_of(assign_auto_axes(kernel_on_axes(
+                "{[p, q, x, y, i, j]: 0 <= p, q, x, y, i, j < 8}",
+                "<> s[p, q] = b[p, q]\n... gbarrier\na[x, y] = 1.0\n<> t[i, j] = s[i, j]",
+                "set_temporary_address_space([s], global)\n"
+                "tag_inames(x:l.0, y:l.1, i:l.auto, j:l.auto)"))),
+            "i:l.1 j:l.0 x:l.0 y:l.1 ");
+}
+
 TEST(AssignAutoAxes, SplitsWhatIsLongerThanItsAxis) {
   const Kernel kernel = kernel_on_axes(
       "{[x]: 0 <= x < 8} {[i]: 0 <= i < 20}", "<> t[i] = b[i] {id=fetch}\na[x] = t[x + 12]",
