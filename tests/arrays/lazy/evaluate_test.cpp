@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/interop/foreign_memory.h"
 #include "tests/arrays/support/on_every_device.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/judged_devices.h"
@@ -105,6 +106,62 @@ TEST(Evaluate, WritesSeveralArraysAtOnce) {
     EXPECT_EQ(y.to_vector(), (std::vector<float>{9, 10, 11, 12}));
     EXPECT_ERROR("arrays.evaluate.mixed_shapes",
                  evaluate_all_into({Expression(1), Expression(1)}, {x, zeros<float>({3})}));
+  });
+}
+
+TEST(Evaluate, ExchangesArraysInPlace) {
+  on_every_device([] {
+    for (const std::int64_t n : {1, 7, 4096, 5001}) {
+      const auto x = arange<float>(n);
+      const auto y = full<float>({n}, -1);
+      evaluate_all_into({Expression(y), Expression(x)}, {x, y});
+      EXPECT_EQ(x.to_vector(), std::vector<float>(static_cast<std::size_t>(n), -1));
+      EXPECT_EQ(y.to_vector(), arange<float>(n).to_vector());
+      evaluate_all_into({x + y, x - y, x * y}, {x, y, zeros<float>({n})});
+      EXPECT_EQ(x(n - 1).item(), static_cast<float>(n - 2));
+      EXPECT_EQ(y(n - 1).item(), static_cast<float>(-n));
+    }
+  });
+}
+
+// No vector of two floats may begin there.
+TEST(Evaluate, TakesComplexNumbersBetweenVectors) {
+  on_every_device([] {
+    const auto parts = arange<float>(9);
+    const AnyArray z =
+        wrap_memory(DType::c64, make_layout({4}), parts.address() + sizeof(float), parts.stream());
+    const Array<std::complex<float>> square(z * z);
+    EXPECT_EQ(square.to_vector()[1], std::complex<float>(-7, 24));
+    z.assign(-z);
+    EXPECT_EQ(parts.to_vector(), (std::vector<float>{0, -1, -2, -3, -4, -5, -6, -7, -8}));
+  });
+}
+
+TEST(Evaluate, GathersByAnArrayAsItIs) {
+  on_every_device([] {
+    const AnyArray x = arange<float>(10)(Slice{0, 5});
+    const Array<std::int64_t> places(std::vector<std::int64_t>{9, 0, 4, 4, 1});
+    const auto found = zeros<float>({5});
+    const auto twice = zeros<float>({5});
+    evaluate_all_into({gather(x, places), 2 * gather(x, places) + cast(places, DType::f32)},
+                      {found, twice});
+    EXPECT_EQ(found.to_vector(), (std::vector<float>{9, 1, 6, 7, 5}));
+    EXPECT_EQ(twice.to_vector(), (std::vector<float>{27, 2, 16, 18, 11}));
+  });
+}
+
+TEST(Evaluate, TurnsManyAxes) {
+  on_every_device([] {
+    const auto x = arange<float>(2 * 33 * 3 * 40).reshape({2, 33, 3, 40});
+    const Array<float> turned(x.transposed({2, 3, 0, 1}) + 1);  // [3, 40, 2, 33]
+    const std::vector<float> found = turned.to_vector();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::size_t d = i % 33;
+      const std::size_t c = i / 33 % 2;
+      const std::size_t b = i / 66 % 40;
+      const std::size_t a = i / 2640;
+      ASSERT_EQ(found[i], static_cast<float>(((c * 33 + d) * 3 + a) * 40 + b + 1));
+    }
   });
 }
 
