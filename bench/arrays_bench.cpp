@@ -2,7 +2,7 @@
 //
 // Both run in this process, one after the other: the same threads, the same memory. A bench ends in
 // an error where the results differ. text_by_loop_engine: from an expression to the CUDA text of
-// its loop kernel, split for the grid.
+// its loop kernel, split for the grid. text_of_map: the CUDA text of the kernel that runs it.
 #include <cmath>
 #include <complex>
 #include <string>
@@ -15,6 +15,8 @@
 #include "rtcg/arrays/fft/convolve.h"
 #include "rtcg/arrays/fft/fft.h"
 #include "rtcg/arrays/kernels/loop_expression.h"
+#include "rtcg/arrays/lazy/kernel_form.h"
+#include "rtcg/cgen/print/print_module.h"
 #include "rtcg/loopy/transform/split_iname.h"
 
 namespace rtcg::arrays {
@@ -252,6 +254,40 @@ void text_by_loop_engine(benchmark::State& state) {
   }
 }
 
+/// 2 x + 3 y of f32: 0 in packs, 1 of rows in packs with a row, 2 of slices of three axes, 3 with y
+/// transposed; 4 of vectors in packs together with sin(x).
+void text_of_map(benchmark::State& state) {
+  const StreamScope scope(stream());
+  const auto x = zeros<float>({1});
+  const auto y = zeros<float>({1});
+  const Expression sum = 2 * x + 3 * y;
+  const bool has_two = state.range(0) == 4;
+  const detail::Tape tape = detail::make_tape(
+      has_two ? std::vector{sum.node(), sin(x).node()} : std::vector{sum.node()}, {1}, {});
+  const std::vector<std::vector<Extents>> strides = {{{1}, {1}, {1}},
+                                                     {{8, 1}, {8, 1}, {0, 1}},
+                                                     {{90, 9, 1}, {180, 9, 2}, {180, 9, 2}},
+                                                     {{8, 1}, {8, 1}, {1, 8}},
+                                                     {{1}, {1}, {1}}};
+  const std::vector<Extents>& own = strides.at(static_cast<std::size_t>(state.range(0)));
+  detail::KernelForm form;
+  form.dialect = cgen::Dialect::cuda;
+  form.axes = static_cast<std::uint8_t>(own[0].size());
+  form.targets.assign(has_two ? 2 : 1, detail::form_of(DType::f32, own[0]));
+  form.leaves = {detail::form_of(DType::f32, own[1]), detail::form_of(DType::f32, own[2])};
+  form.numbers.assign(tape.numbers.size(), DType::f32);
+  form.steps = tape.steps;
+  form.roots = tape.roots;
+  form.lanes = state.range(0) == 2 || state.range(0) == 3 ? 1 : 4;
+  if (state.range(0) == 3) {
+    form.tiled_axis = 0;
+  }
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        cgen::print_module(detail::make_map_module(form), cgen::Dialect::cuda));
+  }
+}
+
 // Transforms of complex numbers.
 
 Array<std::complex<float>> complex_wave(std::int64_t length) {
@@ -338,6 +374,7 @@ BENCHMARK(fft_by_loop)->RangeMultiplier(16)->Range(1 << 8, 1 << 20)->UseRealTime
 BENCHMARK(convolve_by_sums)->RangeMultiplier(4)->Range(4, 1024)->UseRealTime();
 BENCHMARK(convolve_by_fft)->RangeMultiplier(4)->Range(4, 1024)->UseRealTime();
 BENCHMARK(text_by_loop_engine)->Arg(0)->Arg(1)->Arg(2);
+BENCHMARK(text_of_map)->DenseRange(0, 4);
 BENCHMARK(axpby_by_arrays<float>)->UseRealTime();
 BENCHMARK(axpby_by_loop<float>)->UseRealTime();
 BENCHMARK(axpby_by_arrays<double>)->UseRealTime();
