@@ -130,8 +130,9 @@ constexpr double march_instructions_of_copy = 12;  // to shared memory, with its
 constexpr double march_warps_to_issue = 14;        // an instruction in each clock of each scheduler
 /// Of a multiprocessor's instructions, while all warps of its one block wait for each other.
 constexpr double march_share_of_one_block = 0.67;
+constexpr double march_memory_of_one_block = 0.85;  // the same of the memory's rate
+constexpr double march_steps_to_drift = 1000;       // until no block finds what its neighbours read
 constexpr double march_cache_bytes_per_second = 6.5e12;  // of the second level
-constexpr double march_cache_bytes_per_clock = 100;      // of the first level
 
 class MarchCost {
  public:
@@ -198,6 +199,9 @@ class MarchCost {
       const bool in_planes = is_shared(choice, each) || is_fed(choice, each);
       const double loads = loads_of(choice, each);
       memory += each.elements * each.element_bytes * ends;
+      // blocks that march far drift apart: what neighbours share has left the cache
+      memory += blocks * steps * std::max(0.0, plane_bytes - own_bytes) *
+                std::min(1.0, steps / march_steps_to_drift);
       if (!is_shared(choice, each)) {
         instructions += (moves_of(choice, each) + static_cast<double>(choice.items)) * iterations;
       }
@@ -230,14 +234,16 @@ class MarchCost {
     const double duty = choice.ahead > 0 ? 1 : 0.7;
     const double streams = std::clamp(
         running / multiprocessors * threads * in_flight * duty / gpu::bytes_in_flight, 0.02, 1.0);
-    const double memory_seconds = memory / machine_.memory_bytes_per_second / streams / busy;
+    const bool waits_alone = resident < 2 && barriers > 0;
+    const double memory_seconds = memory / machine_.memory_bytes_per_second / streams / busy /
+                                  (waits_alone ? march_memory_of_one_block : 1);
     const double cache_seconds = cache / march_cache_bytes_per_second / busy;
     // few warps do not find an instruction in each clock
     const double warps = running / multiprocessors * threads / machine_.warp_lanes;
     const double issued = std::clamp(warps / march_warps_to_issue, 0.2, 1.0) *
-                          (resident < 2 && barriers > 0 ? march_share_of_one_block : 1);
+                          (waits_alone ? march_share_of_one_block : 1);
     const double core_clocks = std::max({instructions / machine_.warp_lanes / 4 * 1.05 / issued,
-                                         core_bytes / march_cache_bytes_per_clock,
+                                         core_bytes / machine_.cache_bytes_per_clock,
                                          shared / machine_.shared_bytes_per_clock,
                                          problem_.float_clocks * points / problem_.points});
     const double core_seconds =
@@ -257,8 +263,10 @@ class MarchCost {
   [[nodiscard]] static double loads_of(const MarchChoice& choice, const MarchedArray& each) {
     const auto items = static_cast<double>(choice.items);
     const auto width = static_cast<double>(choice.width);
-    // elements of a row with its halo, as vectors
-    const double row = std::ceil((width + each.halo[0]) / width);
+    // a row with its halo: elements that are not a whole vector are read one by one, and take as
+    // long each, because threads read them `width` elements apart
+    const double side = each.halo[0] / 2;
+    const double row = 1 + 2 * (std::floor(side / width) + std::fmod(side, width));
     const double rows = items + each.halo[1];
     if (each.thread_box > 1) {
       return is_shared(choice, each) ? static_cast<double>(each.length) * rows * row : rows * row;
