@@ -106,6 +106,18 @@ double SlicingCost::block_clocks(const SlicingChoice& choice, const Work& work,
          (has_tiles ? work.tiles * (barrier_clocks + waiting) : 0);
 }
 
+double SlicingCost::unevenness(const SlicingChoice& choice, const Work& work,
+                               double resident) const {
+  // threads that wait for each other at each tile are as slow as the busiest scheduler; elsewhere
+  // the next warps take the others
+  if (choice.depth == 0 || choice.fetched == 0 || !problem_.triangles.empty()) {
+    return 1;
+  }
+  const double warps =
+      work.warps * std::min(resident, std::ceil(work.blocks / machine_.multiprocessors));
+  return std::ceil(warps / gpu::schedulers) * gpu::schedulers / warps;
+}
+
 double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
                                 const Run& run) const {
   const double blocks_count = work.blocks;
@@ -117,10 +129,12 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
   // units of a multiprocessor that all its blocks share; issuing is part of what each does
   const double issuing =
       (work.instructions + groups * work.warps * instructions_of_iteration) / gpu::schedulers;
-  const double longest = std::max({work.flop_clocks, work.shared_clocks, work.cache_clocks});
-  const double others = work.flop_clocks + work.shared_clocks + work.cache_clocks - longest;
+  const double uneven = run.is_least ? 1 : unevenness(choice, work, run.resident);
+  const double flop_clocks = work.flop_clocks * uneven;
+  const double longest = std::max({flop_clocks, work.shared_clocks, work.cache_clocks});
+  const double others = flop_clocks + work.shared_clocks + work.cache_clocks - longest;
   const double own_clocks =
-      (std::max(longest, issuing) + share_of_others * others) * work.spill_factor;
+      (std::max(longest, issuing * uneven) + share_of_others * others) * work.spill_factor;
   const double clocks_of_units = own_clocks * std::ceil(blocks_count / multiprocessors);
   const double rounds = std::ceil(blocks_count / (multiprocessors * run.resident));
   // items at the rim of a triangle are guarded one by one, in few blocks

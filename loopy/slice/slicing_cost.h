@@ -127,6 +127,9 @@ class SlicingCost {
     double steps_at_once = 1;  ///< along the reduction
     bool is_least = false;     ///< whether nothing waits, whatever the stages and what is unrolled
   };
+  /// By how much the scheduler with the most warps has more of them than the mean.
+  [[nodiscard]] double unevenness(const SlicingChoice& choice, const Work& work,
+                                  double resident) const;
   [[nodiscard]] double run_seconds(const SlicingChoice& choice, const Work& work,
                                    const Run& run) const;
   /// What one block takes if it is alone.
