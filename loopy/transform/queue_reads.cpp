@@ -444,7 +444,13 @@ class ReadQueuer {
   void rotate_places() {
     NameGenerator names = make_name_generator(kernel_);
     const ConstraintSet here = constraints_of(kernel_, fill_.within_inames);
-    ConstraintSet before = constraints_of(kernel_, around_first());
+    ConstraintSet before;
+    const ConstraintSet around = constraints_of(kernel_, around_first());
+    for (const Constraint& each : around.constraints()) {
+      if (each.expr.coefficient(place_iname_) == 0) {  // of the places that an iteration needs
+        before.add(each);
+      }
+    }
     before.add_nonnegative(Affine(place_iname_));
     before.add_nonnegative(Affine(length_ - 2) - Affine(place_iname_));
     const auto place_of = [&](const Expr& place) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/canonical_form.h"
@@ -112,6 +113,19 @@ TEST(MarchSlicings, NeedReadsAtSeveralDistances) {
       none("{[i, j]: 1 <= i, j < 511}", "u[i, j] = u[i, j] + u[i + 1, j]", "u: f32[512, 512]"));
   EXPECT_TRUE(none("{[i, j]: 0 <= i, j < 512}", "out[i, j] = u[t[i], j] + u[t[i] + 1, j]",
                    "u, out: f32[512, 512]; t: i32[512]"));
+}
+
+// the last block has one iteration, and would fill planes after the array for the next ones
+TEST(MarchSlicings, StayWithinTheArrayWhereBlocksEndBeforeTheyAreAhead) {
+  const Kernel kernel =
+      make_kernel("{[i, j]: 2 <= i, j < 19}", "out[i, j] = u[i - 2, j] + u[i + 2, j] + u[i, j - 1]",
+                  {.arguments = "u, out: f32[21, 21]"});
+  for (const char* words : {"j: g.0 l.0*16; i: g.1; march i*16; queue u 7 shared",
+                            "j: g.0 l.0*16; i: g.1; march i*16; queue u 5; queue u 5 shared"}) {
+    EXPECT_NO_THROW(static_cast<void>(
+        generate_text(checked_kernel(apply(kernel, parse_slicing(words))), Target::cuda)))
+        << words;
+  }
 }
 
 TEST(MarchSlicings, AreThoseOfEachNestOfAChain) {
