@@ -155,18 +155,24 @@ std::optional<ComparisonForm> form_of(const Comparison& comparison, const Expr& 
     return std::nullopt;
   }
   const Affine& value = difference.front().value;
-  const ConstraintSet& quotients = difference.front().context;
+  ComparisonForm form{expr};
+  form.quotients = difference.front().context;
   switch (comparison.op) {
     case ComparisonOp::less:
-      return ComparisonForm{expr, {-value - 1, false}, quotients};
+      form.constraint.expr = -value - 1;
+      return form;
     case ComparisonOp::less_equal:
-      return ComparisonForm{expr, {-value, false}, quotients};
+      form.constraint.expr = -value;
+      return form;
     case ComparisonOp::greater:
-      return ComparisonForm{expr, {value - 1, false}, quotients};
-    case ComparisonOp::greater_equal:
-      return ComparisonForm{expr, {value, false}, quotients};
+      form.constraint.expr = value - 1;
+      return form;
     case ComparisonOp::equal:
-      return ComparisonForm{expr, {value, true}, quotients};
+      form.constraint.is_equality = true;
+      [[fallthrough]];
+    case ComparisonOp::greater_equal:
+      form.constraint.expr = value;
+      return form;
     case ComparisonOp::not_equal:
       break;
   }

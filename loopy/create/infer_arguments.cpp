@@ -114,7 +114,7 @@ class LargestValue {
     // `if i + 1 < n` is there to keep i + 1 within the array; `if i < j` makes it no smaller
     ConstraintSet guarded = here_;
     for (const Constraint& each : conditions_) {
-      const std::vector<Affine::Term>& terms = each.expr.terms();
+      const Affine::Terms terms = each.expr.terms();
       if (std::all_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
             return affine.coefficient(term.name) != 0 || !is_unknown(term.name);
           })) {

@@ -25,11 +25,20 @@ void add_names(const Affine& expr, std::vector<std::string>& names) {
   }
 }
 
+/// Affine::has_same_terms, with the frequent "no" found here.
+bool have_same_terms(const Affine& one, const Affine& other) {
+  const Affine::Terms terms = one.terms();
+  const Affine::Terms others = other.terms();
+  return terms.size() == others.size() &&
+         (terms.empty() || terms.front().coefficient == others.front().coefficient) &&
+         one.has_same_terms(other);
+}
+
 /// Whether the constraints say it already, the one with its terms made as sharp as it is.
 bool is_covered(std::vector<Constraint>& constraints, const Constraint& constraint) {
   for (Constraint& known : constraints) {
     if (known.is_equality == constraint.is_equality &&
-        known.expr.terms() == constraint.expr.terms()) {
+        have_same_terms(known.expr, constraint.expr)) {
       if (known.expr.constant() <= constraint.expr.constant() && !known.is_equality) {
         return true;
       }
@@ -47,7 +56,7 @@ std::optional<std::int64_t> smallest_alone(const std::vector<Constraint>& constr
                                            const Affine::Term& term) {
   std::optional<std::int64_t> smallest;
   for (const Constraint& each : constraints) {
-    const std::vector<Affine::Term>& terms = each.expr.terms();
+    const Affine::Terms terms = each.expr.terms();
     if (terms.size() != 1 || terms.front().name != term.name ||
         terms.front().coefficient == INT64_MIN || each.expr.constant() == INT64_MIN ||
         (!each.is_equality && (terms.front().coefficient > 0) != (term.coefficient > 0))) {
@@ -204,7 +213,10 @@ void ConstraintSet::add(const ConstraintSet& other) {
     *this = other;
     return;
   }
-  constraints_.reserve(constraints_.size() + other.constraints_.size());
+  const std::size_t most = constraints_.size() + other.constraints_.size();
+  if (most > constraints_.capacity()) {
+    constraints_.reserve(std::max(most, 2 * constraints_.capacity()));  // more sets may follow
+  }
   for (const Constraint& constraint : other.constraints_) {
     if (!is_covered(constraints_, constraint)) {
       constraints_.push_back(constraint);
@@ -239,7 +251,7 @@ bool ConstraintSet::implies_nonnegative(const Affine& expr) const {
   // the common case: the set has the constraint, as sharp or sharper
   for (const Constraint& known : constraints_) {
     const bool is_as_sharp =
-        known.expr.constant() <= expr.constant() && known.expr.terms() == expr.terms();
+        known.expr.constant() <= expr.constant() && have_same_terms(known.expr, expr);
     if (is_as_sharp || (known.is_equality && is_nonnegative_sum(known.expr, expr))) {
       return true;
     }

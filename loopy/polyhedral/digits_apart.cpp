@@ -155,7 +155,7 @@ std::vector<Affine> equal_quotients(const std::vector<Remainder>& remainders) {
   std::vector<Remainder> whole = remainders;
   for (Remainder& each : whole) {
     for (std::size_t i = 0; i < remainders.size(); ++i) {
-      const auto& terms = each.of.terms();
+      const Affine::Terms terms = each.of.terms();
       const auto inner =
           terms.size() == 1 && terms.front().coefficient == 1 && each.of.constant() == 0
               ? find(terms.front().name)
@@ -200,7 +200,7 @@ std::vector<Affine> without_quotients(std::vector<Affine> zeros,
     is_solved = false;
     for (std::size_t i = 0; i < zeros.size() && !is_solved; ++i) {
       zeros[i] = in_lowest_terms(zeros[i]);
-      const auto& terms = zeros[i].terms();
+      const Affine::Terms terms = zeros[i].terms();
       const auto quotient = std::find_if(terms.begin(), terms.end(), [&](const Affine::Term& each) {
         return std::abs(each.coefficient) == 1 && is_quotient(each.name);
       });

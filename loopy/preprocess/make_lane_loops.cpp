@@ -71,7 +71,7 @@ void remove_lane(Kernel& kernel, const std::string& lane) {
   ConstraintSet range;
   const ConstraintSet known = constraints_of(kernel, {lane});
   for (const Constraint& each : known.constraints()) {
-    const auto& terms = each.expr.terms();
+    const Affine::Terms terms = each.expr.terms();
     if (std::all_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
           return term.name == lane || !is_iname(kernel, term.name);
         })) {

@@ -126,7 +126,7 @@ class LifeInLaunch {
       const auto is_computed = [&](const Affine::Term& term) {
         return find_temporary(kernel_, term.name) != nullptr;
       };
-      const auto& terms = expr.terms();
+      const Affine::Terms terms = expr.terms();
       return std::any_of(terms.begin(), terms.end(), is_computed) ||
              (std::any_of(terms.begin(), terms.end(), is_host_loop) &&
               std::any_of(terms.begin(), terms.end(), is_iname_of_launch));

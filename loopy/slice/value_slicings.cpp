@@ -210,7 +210,8 @@ class ValueReader {
         places.push_back(*place);
       }
       const bool are_alike = std::all_of(places.begin(), places.end(), [&](const Affine& each) {
-        const std::vector<Affine::Term> terms = (each - places.front()).terms();
+        const Affine distance = each - places.front();
+        const Affine::Terms terms = distance.terms();
         return std::all_of(terms.begin(), terms.end(),
                            [&](const Affine::Term& term) { return loop_of(term.name) == nowhere; });
       });

@@ -33,29 +33,57 @@ std::int64_t multiply(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
+Affine::SharedTerms Affine::room_for(std::size_t most) {
+  SharedTerms terms;
+  if (most != 0) {
+    terms.first = std::make_shared<Term[]>(most);
+  }
+  return terms;
+}
+
 Affine::Affine(std::string name, std::int64_t coefficient) {
   if (coefficient != 0) {
-    terms_.push_back({std::move(name), coefficient});
+    terms_ = room_for(1);
+    terms_.first[0] = {std::move(name), coefficient};
+    terms_.count = 1;
   }
 }
 
-Affine::Affine(std::vector<Term> terms, std::int64_t constant)
-    : terms_(std::move(terms)), constant_(constant) {
+Affine::Affine(std::vector<Term> terms, std::int64_t constant) : constant_(constant) {
   const auto comes_before = [](const Term& l, const Term& r) { return l.name < r.name; };
-  if (!std::is_sorted(terms_.begin(), terms_.end(), comes_before)) {
-    std::sort(terms_.begin(), terms_.end(), comes_before);
+  if (!std::is_sorted(terms.begin(), terms.end(), comes_before)) {
+    std::sort(terms.begin(), terms.end(), comes_before);
   }
-  for (std::size_t i = 1; i < terms_.size(); ++i) {
-    if (terms_[i].name == terms_[i - 1].name) {
-      terms_[i].coefficient = add(terms_[i].coefficient, terms_[i - 1].coefficient);
-      terms_[i - 1].coefficient = 0;
+  for (std::size_t i = 1; i < terms.size(); ++i) {
+    if (terms[i].name == terms[i - 1].name) {
+      terms[i].coefficient = add(terms[i].coefficient, terms[i - 1].coefficient);
+      terms[i - 1].coefficient = 0;
     }
   }
-  std::erase_if(terms_, [](const Term& term) { return term.coefficient == 0; });
+  std::erase_if(terms, [](const Term& term) { return term.coefficient == 0; });
+  terms_ = room_for(terms.size());
+  std::move(terms.begin(), terms.end(), terms_.first.get());
+  terms_.count = terms.size();
+}
+
+bool Affine::has_same_terms(const Affine& other) const noexcept {
+  if (terms_.count != other.terms_.count) {
+    return false;
+  }
+  if (terms_.first == other.terms_.first) {
+    return true;
+  }
+  // all coefficients before a name: they are read faster, and mostly differ
+  const Terms own = terms();
+  const Terms others = other.terms();
+  return std::equal(own.begin(), own.end(), others.begin(),
+                    [](const Term& l, const Term& r) { return l.coefficient == r.coefficient; }) &&
+         std::equal(own.begin(), own.end(), others.begin(),
+                    [](const Term& l, const Term& r) { return l.name == r.name; });
 }
 
 std::int64_t Affine::coefficient(std::string_view name) const noexcept {
-  for (const Term& term : terms_) {
+  for (const Term& term : terms()) {
     if (term.name == name) {
       return term.coefficient;
     }
@@ -65,8 +93,11 @@ std::int64_t Affine::coefficient(std::string_view name) const noexcept {
 
 std::int64_t Affine::coefficient_gcd() const noexcept {
   std::int64_t gcd = 0;
-  for (const Term& term : terms_) {
+  for (const Term& term : terms()) {
     gcd = std::gcd(gcd, term.coefficient);
+    if (gcd == 1) {
+      break;
+    }
   }
   return gcd;
 }
@@ -75,37 +106,48 @@ Affine Affine::operator*(std::int64_t factor) const {
   if (factor == 0) {
     return {};
   }
-  Affine result = *this;
-  for (Term& term : result.terms_) {
-    term.coefficient = multiply(term.coefficient, factor);
-  }
-  result.constant_ = multiply(constant_, factor);
-  return result;
+  return Affine().combine(*this, factor);
 }
 
 Affine Affine::combine(const Affine& other, std::int64_t factor) const {
   Affine result(add(constant_, multiply(other.constant_, factor)));
-  result.terms_.reserve(terms_.size() + other.terms_.size());
-  auto left = terms_.begin();
-  auto right = other.terms_.begin();
-  while (left != terms_.end() || right != other.terms_.end()) {
-    const int order = left == terms_.end()          ? 1
-                      : right == other.terms_.end() ? -1
-                                                    : left->name.compare(right->name);
+  if (other.is_constant()) {
+    result.terms_ = terms_;
+    return result;
+  }
+  if (is_constant() && factor == 1) {
+    result.terms_ = other.terms_;
+    return result;
+  }
+  result.terms_ = room_for(terms_.count + other.terms_.count);
+  Term* next = result.terms_.first.get();
+  const Term* left = terms_.first.get();
+  const Term* const left_end = left + terms_.count;
+  const Term* right = other.terms_.first.get();
+  const Term* const right_end = right + other.terms_.count;
+  while (left != left_end || right != right_end) {
+    const int order = left == left_end     ? 1
+                      : right == right_end ? -1
+                                           : left->name.compare(right->name);
     if (order < 0) {
-      result.terms_.push_back(*left++);
+      *next++ = *left++;
     } else if (order > 0) {
-      result.terms_.push_back({right->name, multiply(right->coefficient, factor)});
+      next->coefficient = multiply(right->coefficient, factor);
+      next->name = right->name;
+      ++next;
       ++right;
     } else {
       const std::int64_t sum = add(left->coefficient, multiply(right->coefficient, factor));
       if (sum != 0) {
-        result.terms_.push_back({left->name, sum});
+        next->name = left->name;
+        next->coefficient = sum;
+        ++next;
       }
       ++left;
       ++right;
     }
   }
+  result.terms_.count = static_cast<std::size_t>(next - result.terms_.first.get());
   return result;
 }
 
@@ -114,15 +156,20 @@ Affine Affine::substitute(std::string_view name, const Affine& value) const {
   if (factor == 0) {
     return *this;
   }
-  Affine rest = *this;
-  std::erase_if(rest.terms_, [&](const Term& term) { return term.name == name; });
+  Affine rest(constant_);
+  rest.terms_ = room_for(terms_.count - 1);
+  for (const Term& term : terms()) {
+    if (term.name != name) {
+      rest.terms_.first[rest.terms_.count++] = term;
+    }
+  }
   return rest.combine(value, factor);
 }
 
 Affine Affine::rename(const std::function<std::string(const std::string&)>& new_name) const {
   std::vector<Term> terms;
-  terms.reserve(terms_.size());
-  for (const Term& term : terms_) {
+  terms.reserve(terms_.count);
+  for (const Term& term : this->terms()) {
     terms.push_back({new_name(term.name), term.coefficient});
   }
   return {std::move(terms), constant_};
@@ -130,9 +177,10 @@ Affine Affine::rename(const std::function<std::string(const std::string&)>& new_
 
 Affine Affine::divided_rounding_down(std::int64_t divisor) const {
   Affine result(divide_rounding_down(constant_, divisor));
-  for (const Term& term : terms_) {
+  result.terms_ = room_for(terms_.count);
+  for (const Term& term : terms()) {
     require_internal(term.coefficient % divisor == 0, "a divisor of all coefficients");
-    result.terms_.push_back({term.name, term.coefficient / divisor});
+    result.terms_.first[result.terms_.count++] = {term.name, term.coefficient / divisor};
   }
   return result;
 }

@@ -77,7 +77,7 @@ bool is_tied(const Kernel& kernel, const std::string& iname, const NameSet& othe
   const ConstraintSet set =
       absent.empty() ? home->constraints : home->constraints.project_out(absent);
   const auto ties = [&](const auto& each) {
-    const std::vector<Affine::Term>& terms = each.expr.terms();
+    const Affine::Terms terms = each.expr.terms();
     return each.expr.coefficient(iname) != 0 &&
            std::any_of(terms.begin(), terms.end(),
                        [&](const auto& term) { return term.name != iname && is_here(term.name); });
@@ -115,7 +115,7 @@ NameSet tied_reduction_inames(const Kernel& kernel, const Expr& reduction, NameS
     changed = false;
     for (const Domain& domain : kernel.domains) {
       for (const Constraint& constraint : domain.constraints.constraints()) {
-        const std::vector<Affine::Term>& terms = constraint.expr.terms();
+        const Affine::Terms terms = constraint.expr.terms();
         const bool is_tied = std::any_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
           return inames.count(term.name) != 0;
         });

@@ -60,7 +60,7 @@ NameSet used_inames(const Instruction& instruction) {
 NameSet names_in_bounds(const Kernel& kernel, const NameSet& sums) {
   NameSet found;
   const auto look = [&](const Affine& expr) {
-    const std::vector<Affine::Term>& terms = expr.terms();
+    const Affine::Terms terms = expr.terms();
     if (std::none_of(terms.begin(), terms.end(),
                      [&](const Affine::Term& term) { return sums.count(term.name) != 0; })) {
       return;

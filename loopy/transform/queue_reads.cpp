@@ -398,7 +398,7 @@ class ReadQueuer {
     }
     all = all.project_out(others);
     for (const Constraint& each : all.constraints()) {
-      const std::vector<Affine::Term>& terms = each.expr.terms();
+      const Affine::Terms terms = each.expr.terms();
       const bool is_of_march = std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
         return !is_iname(kernel_, term.name) || moved.coefficient(term.name) != 0;
       });

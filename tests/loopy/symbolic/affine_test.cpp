@@ -1,6 +1,7 @@
 #include "rtcg/loopy/symbolic/affine.h"
 
 #include <random>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -221,6 +222,28 @@ TEST(SimplifyIndex, CollectsWhatIsAffine) {
   EXPECT_EQ(to_string(simplify_index(parse_expr("(i + i) // 4 + j"))), "2*i // 4 + j");
   EXPECT_EQ(to_string(simplify_index(parse_expr("a[0] + (i + a[1] - 2) + 2"))), "a[0] + a[1] + i");
   EXPECT_EQ(to_string(simplify_index(parse_expr("i*n - 2 + j + 2"))), "i*n + j");
+}
+
+TEST(Affine, ComparesTermsApartFromConstants) {
+  const Affine i("i");
+  const Affine j("j");
+  EXPECT_TRUE((i * 2 + j).has_same_terms(j + i * 2 + 5));
+  EXPECT_FALSE((i * 2 + j).has_same_terms(i + j));
+  EXPECT_FALSE((i * 2 + j).has_same_terms(i * 2 + Affine("k")));
+  EXPECT_FALSE((i * 2 + j).has_same_terms(i * 2));
+  EXPECT_TRUE(Affine(1).has_same_terms(i - i));
+}
+
+TEST(Affine, IsAConstantAfterItWasMoved) {
+  Affine moved = Affine("i") + 1;
+  const Affine copy = moved;
+  const Affine target = std::move(moved);
+  EXPECT_TRUE(moved.is_constant());  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(moved.terms().empty());
+  EXPECT_EQ(target, copy);
+  moved = copy * 3;
+  EXPECT_EQ(moved.coefficient("i"), 3);
+  EXPECT_EQ(copy.coefficient("i"), 1) << "copies share terms that nothing changes";
 }
 
 TEST(Divide, RoundsDownAndUp) {
