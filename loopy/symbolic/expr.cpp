@@ -117,19 +117,42 @@ struct SameFields {
 
 }  // namespace
 
-ExprNode::ExprNode(ExprKinds::Variant node_kind) : kind(std::move(node_kind)), hash(0) {
-  StructuralHash state;
-  state.add(kind.index());
-  HashFields hash_fields{state};
-  rtcg::detail::switch_on_kind<void>(kind, hash_fields);
-  hash = state.value();
+template <LoopyExprKind Kind>
+Expr::Expr(Kind kind) {
+  constexpr std::size_t index = ExprKinds::index_of<Kind>;
+  StructuralHash hash;
+  hash.add(index);
+  HashFields{hash}(kind);
+  using Node = cgen::KindNode<ExprNode, Kind>;
+  node_ = std::make_shared<Node>(ExprNode{hash.value(), static_cast<std::uint8_t>(index)},
+                                 std::move(kind));
 }
+
+template Expr::Expr(Integer);
+template Expr::Expr(Real);
+template Expr::Expr(Name);
+template Expr::Expr(Sum);
+template Expr::Expr(Product);
+template Expr::Expr(Quotient);
+template Expr::Expr(FloorDiv);
+template Expr::Expr(Modulo);
+template Expr::Expr(Power);
+template Expr::Expr(Comparison);
+template Expr::Expr(Logical);
+template Expr::Expr(Not);
+template Expr::Expr(Bitwise);
+template Expr::Expr(Conditional);
+template Expr::Expr(Access);
+template Expr::Expr(LinearAccess);
+template Expr::Expr(Call);
+template Expr::Expr(Cast);
+template Expr::Expr(Reduction);
 
 bool operator==(const Expr& left, const Expr& right) {
   if (left.node_ == right.node_) {
     return true;
   }
-  if (left.hash() != right.hash() || kinds(left).index() != kinds(right).index()) {
+  if (left.hash() != right.hash() || kinds(left).index != kinds(right).index) {
     return false;
   }
   return match(

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rtcg/cgen/ast/kind_node.h"
 #include "rtcg/cgen/ast/type.h"
-#include "rtcg/cgen/support/match.h"
 
 // Expressions of kernels: mathematics over inames, parameters, array accesses, reductions and
 // substitution rules. They know neither C types nor C operators: `a // b` and `a % b` round down,
@@ -146,14 +146,11 @@ template <class Kind>
 requires(ExprKinds::contains<Kind>) inline constexpr bool is_loopy_expr_kind<Kind> = true;
 
 struct ExprNode {
-  explicit ExprNode(ExprKinds::Variant kind);
-
-  ExprKinds::Variant kind;
+  using Kinds = ExprKinds;
   std::uint64_t hash;
+  std::uint8_t index;  // of its kind in Kinds
 };
 
-template <LoopyExprKind Kind>
-Expr::Expr(Kind kind) : node_(std::make_shared<ExprNode>(ExprKinds::Variant(std::move(kind)))) {}
 template <std::integral Number>
 requires(!std::same_as<Number, bool>) Expr::Expr(Number number)
     : Expr(Integer{static_cast<std::int64_t>(number)}) {}
@@ -162,8 +159,8 @@ inline Expr::Expr(double number) : Expr(Real{number}) {}
 inline std::uint64_t Expr::hash() const noexcept {
   return node_->hash;
 }
-inline const ExprKinds::Variant& kinds(const Expr& expr) {
-  return expr.node().kind;
+inline const ExprNode& kinds(const Expr& expr) {
+  return expr.node();
 }
 
 /// `<`, `<=`, ... as kernels are written.

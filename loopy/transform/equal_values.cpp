@@ -49,7 +49,7 @@ bool has_own_bounds(const Kernel& kernel, const Expr& expr) {
     return false;
   }
   const auto ties_to_others = [&](const Affine& form) {
-    const auto& terms = form.terms();
+    const Affine::Terms terms = form.terms();
     return std::any_of(terms.begin(), terms.end(),
                        [&](const auto& term) { return bound.count(term.name) != 0; }) &&
            std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
@@ -148,7 +148,7 @@ std::optional<std::vector<std::string>> EqualValues::inames_of_equal(const Expr&
   if (expr == value_) {
     return inames_;
   }
-  if (expr.node().kind.index() != value_.node().kind.index() ||
+  if (expr.node().index != value_.node().index ||
       hash_without_inames(in_order(expr)) != hash_) {
     return std::nullopt;
   }

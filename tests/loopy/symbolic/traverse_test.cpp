@@ -27,7 +27,7 @@ TEST(Traverse, VisitsOutermostFirstFromLeftToRight) {
 TEST(Traverse, ReachesEveryKind) {
   std::set<std::size_t> seen;
   walk(parse_expr(everything), [&](const Expr& part) {
-    seen.insert(kinds(part).index());
+    seen.insert(kinds(part).index);
     return true;
   });
   EXPECT_EQ(seen.size(), boost::variant2::variant_size<ExprKinds::Variant>::value);
