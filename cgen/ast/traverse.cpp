@@ -78,6 +78,14 @@ Tree map_children(const Tree& tree, Map& map) {
   });
 }
 
+template <class Tree>
+bool has_children(const Tree& tree) {
+  bool has_some = false;
+  const auto note = [&](const auto&) { has_some = true; };
+  detail::visit_children(tree, note);
+  return has_some;
+}
+
 class Rewriting {
  public:
   explicit Rewriting(const Rewriter& rewriter) : rewriter_(rewriter) {}
@@ -88,6 +96,9 @@ class Rewriting {
     std::vector<const Expr*> order;
     std::unordered_set<const void*> seen;
     const auto visit = [&](const auto& part) {
+      if (!has_children(part)) {
+        return false;  // its parent rewrites it
+      }
       const bool is_new = seen.insert(&part.node()).second;
       if constexpr (std::is_same_v<decltype(part), const Expr&>) {
         if (is_new) {
@@ -125,11 +136,22 @@ class Rewriting {
     if (const auto found = memory.find(&tree.node()); found != memory.end()) {
       return found->second.to;
     }
-    Tree result = map_children(tree, *this);
+    bool has_some = false;
+    bool has_changed = false;
+    const auto note_change = [&](const auto& child) {
+      has_some = true;
+      const auto mapped = (*this)(child);
+      has_changed = has_changed || &mapped.node() != &child.node();
+    };
+    // most nodes stay as they are: a node is copied only if a child changes, which is known by then
+    detail::visit_children(tree, note_change);
+    Tree result = has_changed ? map_children(tree, *this) : tree;
     if (function) {
       result = function(result);
     }
-    memory.emplace(&tree.node(), Done<Tree>{tree, result});
+    if (has_some || &result.node() != &tree.node()) {
+      memory.emplace(&tree.node(), Done<Tree>{tree, result});
+    }
     return result;
   }
 
