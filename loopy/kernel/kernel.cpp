@@ -5,6 +5,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/kernel/taken_names.h"
+#include "rtcg/loopy/symbolic/name_mark.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -39,7 +40,68 @@ void for_each_name(const ConstraintSet& set, const Visit& visit) {
   }
 }
 
-void add_reads(const Kernel& kernel, const Expr& expr, NameSet& reads) {
+/// The domains of inames, for many questions in a row: a question takes as long for a kernel with
+/// many inames as for one with few. Valid as long as the kernel stays as it is.
+class HomeDomains {
+ public:
+  explicit HomeDomains(const Kernel& kernel) {
+    std::size_t count = 0;
+    for (const Domain& domain : kernel.domains) {
+      count += domain.inames.size();
+    }
+    std::size_t places = few_.size();
+    while (places < 2 * count) {
+      places *= 2;
+    }
+    if (places > few_.size()) {
+      many_.resize(places);
+    }
+    mask_ = places - 1;
+    table_ = many_.empty() ? few_.data() : many_.data();
+    for (const Domain& domain : kernel.domains) {
+      for (const std::string& iname : domain.inames) {
+        const std::uint64_t mark = name_mark(iname);
+        std::size_t place = place_of(mark);
+        while (table_[place].iname != nullptr) {
+          place = (place + 1) & mask_;
+        }
+        table_[place] = {&iname, &domain, mark};  // of an iname in two domains the first is found
+      }
+    }
+  }
+  HomeDomains(const HomeDomains&) = delete;
+  HomeDomains& operator=(const HomeDomains&) = delete;
+
+  [[nodiscard]] const Domain* find(std::string_view name) const {
+    const std::uint64_t mark = name_mark(name);
+    for (std::size_t place = place_of(mark); table_[place].iname != nullptr;
+         place = (place + 1) & mask_) {
+      if (table_[place].mark == mark && *table_[place].iname == name) {
+        return table_[place].domain;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Entry {
+    const std::string* iname = nullptr;
+    const Domain* domain = nullptr;
+    std::uint64_t mark = 0;
+  };
+  [[nodiscard]] std::size_t place_of(std::uint64_t mark) const {
+    const std::uint64_t mixed = mark * 0x9E3779B97F4A7C15U;
+    return (mixed >> 32) & mask_;
+  }
+
+  // a power of two, at most half of it in use
+  std::array<Entry, 32> few_{};
+  std::vector<Entry> many_{};
+  Entry* table_ = nullptr;
+  std::size_t mask_ = 0;
+};
+
+void add_reads(const HomeDomains& homes, const Expr& expr, NameSet& reads) {
   const auto add = [&](const std::string& name) {
     if (reads.find(name) == reads.end()) {
       reads.insert(name);
@@ -54,7 +116,7 @@ void add_reads(const Kernel& kernel, const Expr& expr, NameSet& reads) {
     return true;
   });
   for_each_free_name(expr, [&](const std::string& name) {
-    if (!is_iname(kernel, name)) {
+    if (homes.find(name) == nullptr) {
       add(name);
     }
   });
@@ -115,8 +177,9 @@ std::vector<std::string> all_inames(const Kernel& kernel) {
 
 NameSet parameters(const Kernel& kernel) {
   NameSet names;
+  const HomeDomains homes(kernel);
   const auto add = [&](const std::string& name) {
-    if (names.find(name) == names.end() && !is_iname(kernel, name)) {
+    if (homes.find(name) == nullptr && names.find(name) == names.end()) {
       names.insert(name);
     }
   };
@@ -132,11 +195,12 @@ namespace {
 /// Calls `visit(domain)` for the domains of the inames, and for those that these depend on, each
 /// once.
 template <class Visit>
-void for_each_domain_around(const Kernel& kernel, const NameSet& inames, const Visit& visit) {
+void for_each_domain_around(const Kernel& kernel, const HomeDomains& homes, const NameSet& inames,
+                            const Visit& visit) {
   std::vector<bool> is_found(kernel.domains.size());
   std::vector<const Domain*> open;
   const auto find = [&](const std::string& iname) {
-    const Domain* domain = find_home_domain(kernel, iname);
+    const Domain* domain = homes.find(iname);
     if (domain == nullptr) {
       return;
     }
@@ -160,18 +224,19 @@ void for_each_domain_around(const Kernel& kernel, const NameSet& inames, const V
 }  // namespace
 
 NameSet with_parent_inames(const Kernel& kernel, const NameSet& inames) {
+  const HomeDomains homes(kernel);
   NameSet all;
   for (const std::string& iname : inames) {
-    if (is_iname(kernel, iname)) {
+    if (homes.find(iname) != nullptr) {
       all.insert(all.end(), iname);
     }
   }
   if (kernel.domains.size() == 1) {
     return all;
   }
-  for_each_domain_around(kernel, inames, [&](const Domain& domain) {
+  for_each_domain_around(kernel, homes, inames, [&](const Domain& domain) {
     for_each_name(domain.constraints, [&](const std::string& each) {
-      const Domain* home = find_home_domain(kernel, each);
+      const Domain* home = homes.find(each);
       if (home != nullptr && home != &domain) {
         all.insert(each);
       }
@@ -182,7 +247,8 @@ NameSet with_parent_inames(const Kernel& kernel, const NameSet& inames) {
 
 ConstraintSet constraints_of(const Kernel& kernel, const NameSet& inames) {
   std::vector<bool> is_around(kernel.domains.size());
-  for_each_domain_around(kernel, inames, [&](const Domain& domain) {
+  const HomeDomains homes(kernel);
+  for_each_domain_around(kernel, homes, inames, [&](const Domain& domain) {
     is_around[static_cast<std::size_t>(&domain - kernel.domains.data())] = true;
   });
   ConstraintSet result = kernel.assumptions;
@@ -196,22 +262,23 @@ ConstraintSet constraints_of(const Kernel& kernel, const NameSet& inames) {
 
 NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
   NameSet reads;
+  const HomeDomains homes(kernel);
   if (const RawCode* raw = get_if<RawCode>(instruction)) {
     reads = raw->reads;
   }
   for_each_part(instruction, [&](const Expr& part, bool is_read, bool) {
     if (is_read) {
-      add_reads(kernel, part, reads);
+      add_reads(homes, part, reads);
     }
   });
   if (const Assignment* assignment = get_if<Assignment>(instruction)) {
-    add_reads(kernel, assignment->value, reads);
+    add_reads(homes, assignment->value, reads);
   }
   for_each_target(instruction, [&](const Expr& target) {
-    for_each_child(target, [&](const Expr& index) { add_reads(kernel, index, reads); });
+    for_each_child(target, [&](const Expr& index) { add_reads(homes, index, reads); });
   });
   for (const Expr& predicate : instruction.predicates) {
-    add_reads(kernel, predicate, reads);
+    add_reads(homes, predicate, reads);
   }
   for (const Temporary& temporary : kernel.temporaries) {
     // bounds may be scalars that statements assign
@@ -219,7 +286,7 @@ NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
         temporary.shape.empty() && reads.count(temporary.name) == 0 &&
         std::any_of(instruction.within_inames.begin(), instruction.within_inames.end(),
                     [&](const std::string& iname) {
-                      const Domain* domain = find_home_domain(kernel, iname);
+                      const Domain* domain = homes.find(iname);
                       return domain != nullptr && domain->constraints.mentions(temporary.name);
                     });
     if (is_bound) {

@@ -1,24 +1,15 @@
 #include "rtcg/loopy/polyhedral/elimination.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
+
+#include "rtcg/loopy/symbolic/name_mark.h"
 
 namespace rtcg::loopy {
 namespace {
 
 constexpr std::size_t most_rows = 1500;
 constexpr std::size_t most_pairs = 10000;
-
-/// The length, the first and the last characters: distinguishes most names.
-std::uint64_t mark_of(std::string_view name) {
-  const std::size_t count = std::min(name.size(), sizeof(std::uint64_t));
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-  std::memcpy(&first, name.data(), count);
-  std::memcpy(&last, name.data() + (name.size() - count), count);
-  return first ^ (last * 0x9E3779B97F4A7C15U) ^ name.size();
-}
 
 }  // namespace
 
@@ -55,13 +46,13 @@ Elimination::Elimination(const ConstraintSet& set) {
 
 std::size_t Elimination::add_column(std::string_view name) {
   names_.push_back(name);
-  marks_.push_back(name.empty() ? 0 : mark_of(name));
+  marks_.push_back(name.empty() ? 0 : name_mark(name));
   bounds_.push_back({});
   return names_.size() - 1;
 }
 
 std::size_t Elimination::column_of(std::string_view name) {
-  const std::uint64_t mark = mark_of(name);
+  const std::uint64_t mark = name_mark(name);
   for (std::size_t column = 0; column < marks_.size(); ++column) {
     if (marks_[column] == mark && names_[column] == name) {
       return column;
