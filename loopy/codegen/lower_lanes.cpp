@@ -81,6 +81,15 @@ std::vector<const Constraint*> open_constraints(const LaunchFacts& launch, std::
   return open;
 }
 
+void set_lane(EmitContext& context, const std::string& lane, std::int64_t value) {
+  context.known.insert(lane);
+  context.values.insert_or_assign(lane, Affine(value));
+}
+void unset_lane(EmitContext& context, const std::string& lane) {
+  context.known.erase(lane);
+  context.values.erase(lane);
+}
+
 /// Code being written, and the vectors that have been loaded before: later rows of lanes use them.
 struct LaneBlock {
   struct Load {
@@ -137,7 +146,8 @@ class LaneLowering {
     for (std::int64_t value = first; value <= last; ++value) {
       context.values.insert_or_assign(lanes_[depth], Affine(value));
       // what one value must meet is tested before the other lanes are
-      const Guards guards = depth + 1 < lanes_.size() ? guards_of_lanes(context) : Guards{};
+      const Guards guards =
+          depth + 1 < lanes_.size() ? guards_of_lanes(context, context.assumptions) : Guards{};
       if (guards.empty()) {
         lower_from(depth + 1, context, block);
         continue;
@@ -148,17 +158,17 @@ class LaneLowering {
       lower_from(depth + 1, guarded, body);
       block.code.items.push_back({CodeIf{condition, std::move(body.code), std::nullopt, false}});
     }
-    context.known.erase(lanes_[depth]);
-    context.values.erase(lanes_[depth]);
+    unset_lane(context, lanes_[depth]);
   }
 
   /// The open constraints that can be tested, and that are not known to hold.
-  [[nodiscard]] Guards guards_of_lanes(const EmitContext& context) const {
+  [[nodiscard]] Guards guards_of_lanes(const EmitContext& context,
+                                       const ConstraintSet& assumptions) const {
     Guards needed;
     for (const Constraint* constraint : open_) {
       if (launch_.is_testable(constraint->expr, context)) {
         Constraint here = with_values(context.values, *constraint);
-        if (!context.assumptions.implies(here)) {
+        if (!assumptions.implies(here)) {
           needed.push_back(std::move(here));
         }
       }
@@ -179,7 +189,7 @@ class LaneLowering {
   void lower_copy(const EmitContext& outside, LaneBlock& block) {
     launch_.check_length(++table_.statements, statement_);
     std::optional<cgen::Expr> condition;
-    const Guards guards = guards_of_lanes(outside);
+    const Guards guards = guards_of_lanes(outside, outside.assumptions);
     std::optional<EmitContext> learnt;  // a copy only if something is
     if (!guards.empty() || !instruction_.predicates.empty()) {
       learnt = outside;
@@ -261,7 +271,8 @@ class LaneLowering {
   // ---- all values of the innermost lane in one access
 
   /// Whether it could be done. Where guards may keep lanes out, vectors are for when all hold.
-  bool lower_vector(const EmitContext& context, LaneBlock& block) {
+  /// @param context  a scratch copy: the same again afterwards
+  bool lower_vector(EmitContext& context, LaneBlock& block) {
     const std::string& lane = lanes_.back();
     const Assignment* assignment = get_if<Assignment>(instruction_);
     if (launch_.rules.has_async_copies && assignment != nullptr && assignment->is_async_copy) {
@@ -282,33 +293,35 @@ class LaneLowering {
         })) {
       return false;
     }
-    EmitContext whole = context;
-    EmitContext one = at_lane(context, lane, 0);
+    std::optional<EmitContext> guarded;  // a copy only if a lane is tested
     std::optional<cgen::Expr> condition;
     std::vector<Affine> tests;
     for (const std::int64_t value : {0, plan->lanes - 1}) {
-      one.values.insert_or_assign(lane, Affine(value));
+      set_lane(context, lane, value);
+      const Guards guards =
+          guards_of_lanes(context, guarded ? guarded->assumptions : context.assumptions);
+      unset_lane(context, lane);
+      if (!guards.empty() && !guarded) {
+        guarded = context;
+      }
       // what holds for the first and the last lane holds for those between
-      for (const Constraint& guard : guards_of_lanes(one)) {
-        if (guard.is_equality || whole.assumptions.implies_nonnegative(-guard.expr - 1)) {
+      for (const Constraint& guard : guards) {
+        if (guard.is_equality || guarded->assumptions.implies_nonnegative(-guard.expr - 1)) {
           return false;
         }
-        add_test(condition, lower_constraint(variables_.scope_of(whole), guard));
-        if (!whole.assumptions.implies(guard)) {
+        add_test(condition, lower_constraint(variables_.scope_of(*guarded), guard));
+        if (!guarded->assumptions.implies(guard)) {
           tests.push_back(guard.expr);
         }
-        whole.assumptions.add(guard);
-      }
-      if (condition) {
-        one.assumptions = whole.assumptions;
+        guarded->assumptions.add(guard);
       }
     }
     if (!condition) {
-      lower_vector_body(*plan, whole, block);
+      lower_vector_body(*plan, context, block);
       return true;
     }
     LaneBlock vectors = block.inner();
-    lower_vector_body(*plan, whole, vectors);
+    lower_vector_body(*plan, *guarded, vectors);
     EmitContext rest = context;
     if (tests.size() == 1) {
       rest.assumptions.add_nonnegative(-tests.front() - 1);
@@ -376,8 +389,8 @@ class LaneLowering {
     const auto source = vector_copy_source(launch_.kernel, instruction_, lane);
     const std::int64_t last = launch_.range_of_lane(lane).second;
     EmitContext first = at_lane(context, lane, 0);
-    const Guards guards = guards_of_lanes(first);
-    const Guards others = guards_of_lanes(at_lane(context, lane, last));
+    const Guards guards = guards_of_lanes(first, first.assumptions);
+    const Guards others = guards_of_lanes(at_lane(context, lane, last), context.assumptions);
     if (!source || !hold_together(guards, others, context.assumptions)) {
       return false;
     }
@@ -443,13 +456,14 @@ class LaneLowering {
   }
 
   /// Loads, then each lane's value from the loaded vectors, then a store of all or of each.
-  void lower_vector_body(const VectorPlan& plan, const EmitContext& context, LaneBlock& block) {
+  /// @param first  a scratch copy: the same again afterwards
+  void lower_vector_body(const VectorPlan& plan, EmitContext& first, LaneBlock& block) {
     const std::string& lane = lanes_.back();
-    EmitContext first = at_lane(context, lane, 0);
     std::optional<EmitContext> learnt;  // a copy only if something is
     if (plan.is_clipped) {
-      learnt = context;
+      learnt = first;
     }
+    set_lane(first, lane, 0);
     const Assignment& assignment = *get_if<Assignment>(instruction_);
     const Expr& target = assignment.targets.front();
     std::vector<cgen::Expr> vectors;
@@ -502,6 +516,7 @@ class LaneLowering {
           cgen::assign(as_vector(target, plan.lanes, first, false),
                        packed ? *packed : VectorPack(type, 1, plan.lanes).join(values))}});
     }
+    unset_lane(first, lane);
   }
 
   const LaunchFacts& launch_;
