@@ -648,16 +648,17 @@ std::optional<std::string> find_reversed_dependence(const Kernel& kernel,
                                                     const IterationOrder& before,
                                                     const IterationOrder& after,
                                                     const DependenceOptions& options) {
-  const auto is_moved = [&](const auto& each) {
-    const auto found = after.find(each.first);
-    return found != after.end() &&
-           !is_same_order(each.second, each.second, found->second, found->second);
-  };
-  bool is_any_moved = std::any_of(before.begin(), before.end(), is_moved);
-  for (auto one = before.begin(); one != before.end() && !is_any_moved; ++one) {
-    is_any_moved = std::any_of(std::next(one), before.end(), [&](const auto& other) {
-      return after.count(one->first) != 0 && after.count(other.first) != 0 &&
-             !is_same_order(one->second, other.second, after.at(one->first), after.at(other.first));
+  // of the statements that both orders have
+  std::vector<std::pair<const StatementOrder*, const StatementOrder*>> orders;
+  for (const auto& [id, order] : before) {
+    if (const auto found = after.find(id); found != after.end()) {
+      orders.emplace_back(&order, &found->second);
+    }
+  }
+  bool is_any_moved = false;
+  for (auto one = orders.begin(); one != orders.end() && !is_any_moved; ++one) {
+    is_any_moved = std::any_of(one, orders.end(), [&](const auto& other) {
+      return !is_same_order(*one->first, *other.first, *one->second, *other.second);
     });
   }
   if (!is_any_moved) {
