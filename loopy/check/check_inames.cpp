@@ -16,36 +16,41 @@
 namespace rtcg::loopy {
 namespace {
 
-void require_iname(const Kernel& kernel, const std::string& iname, const std::string& place) {
+/// @param place  gives the words for what names it
+template <class Place>
+void require_iname(const Kernel& kernel, const std::string& iname, const Place& place) {
   if (!is_iname(kernel, iname)) {
-    throw InvalidInput("loopy.check_kernel.unknown_iname",
-                       fmt::format("{} of kernel '{}' names the iname '{}', which is in no domain; "
-                                   "the inames are {}",
-                                   place, kernel.name, iname, fmt::join(all_inames(kernel), ", ")));
+    throw InvalidInput(
+        "loopy.check_kernel.unknown_iname",
+        fmt::format("{} of kernel '{}' names the iname '{}', which is in no domain; "
+                    "the inames are {}",
+                    place(), kernel.name, iname, fmt::join(all_inames(kernel), ", ")));
   }
 }
 
 void check_names(const Kernel& kernel) {
   for (const auto& [iname, tag] : kernel.iname_tags) {
-    require_iname(kernel, iname, fmt::format("the tag '{}'", to_string(tag)));
+    const auto place = [&, &tag = tag] { return fmt::format("the tag '{}'", to_string(tag)); };
+    require_iname(kernel, iname, place);
   }
   for (const std::vector<std::string>& priority : kernel.loop_priorities) {
     for (const std::string& iname : priority) {
-      require_iname(kernel, iname, "a loop priority");
+      require_iname(kernel, iname, [] { return "a loop priority"; });
     }
   }
   for (const Instruction& instruction : kernel.instructions) {
     for (const std::string& iname : instruction.within_inames) {
-      require_iname(kernel, iname, fmt::format("statement '{}'", instruction.id));
+      require_iname(kernel, iname, [&] { return fmt::format("statement '{}'", instruction.id); });
     }
     for (const std::string& iname : reduction_inames(instruction)) {
-      require_iname(kernel, iname, fmt::format("a reduction in statement '{}'", instruction.id));
+      require_iname(kernel, iname,
+                    [&] { return fmt::format("a reduction in statement '{}'", instruction.id); });
     }
   }
 }
 
 void check_active(const Kernel& kernel, const Instruction& instruction) {
-  static_cast<void>(map_expressions(instruction, [&](const Expr& expr) {
+  const auto check = [&](const Expr& expr) {
     for (const std::string& each : free_names(expr)) {
       if (is_iname(kernel, each) && instruction.within_inames.count(each) == 0) {
         throw InvalidInput(
@@ -56,8 +61,11 @@ void check_active(const Kernel& kernel, const Instruction& instruction) {
                         fmt::join(instruction.within_inames, ", "), each));
       }
     }
-    return expr;
-  }));
+  };
+  for_each_expression(instruction, check);
+  if (instruction.disjoint_at) {
+    std::for_each(instruction.disjoint_at->begin(), instruction.disjoint_at->end(), check);
+  }
 }
 
 void check_reductions(const Kernel& kernel, const Instruction& instruction) {
