@@ -118,7 +118,7 @@ Bytes bytes_of(const std::vector<Number>& values) {
 
 // As a rank whose neighbour has the last elements, in the second half of the memory. A kernel that
 // is told to give up does not wait, one whose neighbour has arrived does not either.
-TEST(FusedKernel, ReadsGhostsInOtherMemoryAndAnnouncesTheRound) {
+TEST(FusedKernel, WritesNeighboursGhostsAndAnnouncesTheRound) {
   const Case problem = small_maxwell();
   for (const cgen::Type& real : {cgen::f64, cgen::f32}) {
     const Fixture fixture(problem, 2, real);
@@ -150,26 +150,22 @@ TEST(FusedKernel, ReadsGhostsInOtherMemoryAndAnnouncesTheRound) {
       }
       std::map<std::string, Bytes> memory = make_tables(wanted, fixture.shape, fixture.evaluators,
                                                         fixture.on, problem.data, fixture.real);
-      Bytes state = fixture.bytes_of(fixture.state);
-      const std::size_t bytes = state.size();
-      const Bytes theirs(state.end() - ghosts * element_bytes, state.end());
-      std::fill(state.end() - ghosts * element_bytes, state.end(), std::byte{0x7f});
-      state.resize(bytes + 64 * element_bytes, std::byte{0x7f});
-      std::copy(theirs.begin(), theirs.end(),
-                state.end() - static_cast<std::ptrdiff_t>(theirs.size()));
-      memory["state"] = state;
-      memory["next"] = dg::testing::poison(bytes);
+      memory["state"] = fixture.bytes_of(fixture.state);
+      const std::size_t bytes = all * element_bytes;
       memory["residual"] = dg::testing::poison(bytes);
       memory["operators"] =
           as_reals(operators_table(fixture.derivatives, fixture.lift, fused, real), real);
-      std::vector<std::int64_t> places(ghosts);
-      for (std::size_t i = 0; i < ghosts; ++i) {
+      // behind the next state is that of a neighbour, which has ghosts of some elements at the rim
+      const std::size_t first_at_rim = (all - ghosts) / 2;
+      std::vector<std::int64_t> places(all - ghosts - first_at_rim);
+      for (std::size_t i = 0; i < places.size(); i += 2) {
         places[i] = static_cast<std::int64_t>(
-            (all + 64 - ghosts + i) *
-            static_cast<std::size_t>(fixture.shape.fields * fixture.shape.nodes));
+            (all + i) * static_cast<std::size_t>(fixture.shape.fields * fixture.shape.nodes));
       }
       memory["ghosts"] = bytes_of(places);
       for (const bool is_given_up : {false, true}) {
+        const Bytes untouched = dg::testing::poison(bytes + places.size() * element_bytes);
+        memory["next"] = untouched;
         std::uint32_t told = 0;
         const std::uint32_t round = 7;
         memory["announced"] = bytes_of(std::vector<std::uint32_t*>{&told});
@@ -191,6 +187,16 @@ TEST(FusedKernel, ReadsGhostsInOtherMemoryAndAnnouncesTheRound) {
             ASSERT_NEAR(found[i], right[i], tolerance * (1 + std::abs(right[i])))
                 << to_string(fused) << ", " << name << "[" << i << "]";
           }
+        }
+        for (std::size_t i = 0; i < places.size(); ++i) {
+          const auto of_element = [&](const Bytes& whole, std::size_t element) {
+            const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(element * element_bytes);
+            return Bytes(begin, begin + static_cast<std::ptrdiff_t>(element_bytes));
+          };
+          EXPECT_EQ(of_element(memory["next"], all + i),
+                    places[i] != 0 ? of_element(memory["next"], first_at_rim + i)
+                                   : of_element(untouched, all + i))
+              << to_string(fused) << ", element " << first_at_rim + i;
         }
       }
     }

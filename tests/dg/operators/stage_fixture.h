@@ -66,6 +66,7 @@ inline void launch_on_cpu(rtcg::testing::CudaOnCpu& program, const StageFixture&
   std::int32_t first_element = 0;
   std::int32_t first_at_rim = elements / 2;
   std::int32_t neighbours = 1;
+  std::int32_t copies = 1;
   const bool is_single = fixture.real == cgen::f32;
   std::vector<double> values(plan.arguments.size());
   std::vector<float> singles(plan.arguments.size());
@@ -83,6 +84,7 @@ inline void launch_on_cpu(rtcg::testing::CudaOnCpu& program, const StageFixture&
       arguments.push_back(name == "first_element"  ? &first_element
                           : name == "first_at_rim" ? &first_at_rim
                           : name == "neighbours"   ? &neighbours
+                          : name == "copies"       ? &copies
                                                    : &elements);
     } else {
       values[i] = numbers.at(name);
