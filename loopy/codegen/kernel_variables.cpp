@@ -304,9 +304,9 @@ cgen::Expr KernelVariables::texel(const std::string& image, std::vector<cgen::Ex
   } else if (reads.has_layers) {
     if (has_normalised_coordinates(reads) && launch.rules.dialect == cgen::Dialect::opencl) {
       throw Unsupported("loopy.generate.layers_that_repeat",
-                        fmt::format("image '{}' of kernel '{}' has layers and address={}: PoCL "
-                                    "then fetches from another layer, so OpenCL C has none of "
-                                    "these; use address=clamp or border",
+                        fmt::format("image '{}' of kernel '{}' has layers and address={}, which "
+                                    "OpenCL C is not given: PoCL fetches from the wrong layer. "
+                                    "Use address=clamp or border",
                                     image, launch.kernel.name, loopy::name(reads.outside)));
     }
     // the nearest layer; devices do not agree about negative numbers

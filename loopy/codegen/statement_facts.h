@@ -29,7 +29,7 @@ class StatementFacts {
   [[nodiscard]] bool is_relaxed(std::size_t statement) const {
     return statements_[statement].is_relaxed;
   }
-  /// Whether it fills registers of which statements hand values on to the next iteration of a loop,
+  /// Whether it fills registers whose values statements hand on to the next iteration of a loop,
   /// `q[0] = q[1]`. Compilers rename such registers unless a test is around the statements.
   [[nodiscard]] bool hands_on(std::size_t statement) const;
   /// All constraints of the statement's domain.

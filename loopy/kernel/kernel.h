@@ -60,8 +60,8 @@ struct ImageReads {
   Between between = Between::point;
   /// The outermost axis counts images, which are never mixed: its index has to be within the shape.
   bool has_layers = false;
-  /// Of a mipmap: images of which each has half the lengths of the one before, at least 1. The
-  /// shape is that of level 0; `sample` takes a level after the coordinates.
+  /// Of a mipmap: images, each with half the lengths of the one before, at least 1. The shape is
+  /// that of level 0; `sample` takes a level after the coordinates.
   int levels = 1;
   /// What a level between two gives: the nearest one, or both, weighted.
   Between between_levels = Between::point;

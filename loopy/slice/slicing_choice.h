@@ -50,7 +50,7 @@ struct SlicingChoice {
   [[nodiscard]] bool is_in_thread(std::size_t loop) const {
     return loop >= first_whole_loop && (in_thread >> (loop - first_whole_loop) & 1) != 0;
   }
-  /// The first whole loop of which a thread does not have all.
+  /// The first whole loop that no thread has in full.
   [[nodiscard]] std::size_t batch_loop() const {
     return is_in_thread(first_whole_loop) ? first_whole_loop + 1 : first_whole_loop;
   }
