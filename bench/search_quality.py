@@ -8,12 +8,13 @@
 For each kernel: the time that each search found over the best known one (mean and worst over the seeds), when the
 first candidate had been timed, how many were tried, and the time of the candidate that the model likes best of those
 that ran. The best known time is the least of these runs and of the file of `--best`, which is written at the end.
-Each search begins without wisdom and without a log.
+Each search begins without wisdom, without a log and without compiled kernels.
 
 Needs `rtcg` (--rtcg PATH, otherwise build/bin/rtcg).
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -31,7 +32,8 @@ def search(rtcg, path, seed, options):
         command = [rtcg, "tune", str(path), "--device", options.device, "--budget", str(options.budget), "--seed",
                    str(seed), "--fresh", "--wisdom", folder + "/wisdom.jsonl", "--json"]
         command += ["--small"] if options.small else []
-        done = subprocess.run(command, capture_output=True, text=True)
+        cold = {**os.environ, "RTCG_CACHE_DIR": folder + "/cache"}
+        done = subprocess.run(command, capture_output=True, text=True, env=cold)
     if done.returncode != 0:
         raise RuntimeError((done.stderr.strip() or "status %d" % done.returncode).splitlines()[-1])
     result = json.loads(done.stdout)
