@@ -276,8 +276,10 @@ LaunchPlan launch_plan(const LaunchFacts& launch, std::string name, const BlockM
 bool may_be_another(const Kernel& kernel, const std::string& name) {
   const Argument* argument = find_argument(kernel, name);
   return argument != nullptr &&
-         std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
-                     [&](const Argument& each) { return may_be_same(*argument, each); });
+         std::any_of(kernel.arguments.begin(), kernel.arguments.end(), [&](const Argument& each) {
+           return (!argument->may_be.empty() || !each.may_be.empty()) &&
+                  may_be_same(*argument, each);
+         });
 }
 
 cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,

@@ -1,6 +1,10 @@
 #include "rtcg/loopy/create/refuse_half_written.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,21 +42,48 @@ bool is_not_later(const Kernel& kernel, const ArrayAccess& one, const ArrayAcces
 
 class HalfWritten {
  public:
-  explicit HalfWritten(const Kernel& kernel) : kernel_(kernel) {}
+  explicit HalfWritten(const Kernel& kernel) : kernel_(kernel) {
+    for (const Instruction& each : kernel.instructions) {
+      for (const std::string& name : written_variables(each)) {
+        writers_[name].push_back(accesses_.size());
+      }
+      accesses_.push_back(accesses_of(kernel, each));
+    }
+  }
 
   void refuse() const {
-    const std::vector<Instruction>& statements = kernel_.instructions;
-    for (std::size_t i = 1; i < statements.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j) {
-        if (is<Assignment>(statements[j])) {
-          refuse(statements[j], statements[i]);
-        }
+    for (std::size_t reader = 1; reader < accesses_.size(); ++reader) {
+      for (const std::size_t writer : writers_read_by(reader)) {
+        refuse(writer, reader);
       }
     }
   }
 
  private:
-  void refuse(const Instruction& writer, const Instruction& reader) const {
+  /// Assignments before a statement that alone write an array which the statement reads. Hardly any
+  /// pair of statements is one of these, so that many statements take no longer than their reads.
+  [[nodiscard]] std::set<std::size_t> writers_read_by(std::size_t reader) const {
+    std::set<std::size_t> result;
+    for (const ArrayAccess& access : accesses_[reader]) {
+      const std::optional<std::size_t> writer = only_writer(access.array);
+      if (!access.is_write && writer && *writer < reader &&
+          is<Assignment>(kernel_.instructions[*writer])) {
+        result.insert(*writer);
+      }
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::optional<std::size_t> only_writer(const std::string& array) const {
+    const auto writers = writers_.find(array);
+    return writers != writers_.end() && writers->second.size() == 1
+               ? std::optional(writers->second.front())
+               : std::nullopt;
+  }
+
+  void refuse(std::size_t writer_place, std::size_t reader_place) const {
+    const Instruction& writer = kernel_.instructions[writer_place];
+    const Instruction& reader = kernel_.instructions[reader_place];
     std::vector<std::string> loops;
     std::set_intersection(writer.within_inames.begin(), writer.within_inames.end(),
                           reader.within_inames.begin(), reader.within_inames.end(),
@@ -60,12 +91,13 @@ class HalfWritten {
     if (loops.empty()) {
       return;
     }
-    for (const ArrayAccess& written : accesses_of(kernel_, writer)) {
+    for (const ArrayAccess& written : accesses_[writer_place]) {
       if (!written.is_write || find_argument(kernel_, written.array) == nullptr ||
-          !is_affine(written) || !writes_once(writer, written)) {
+          !is_affine(written) || !only_writer(written.array) ||
+          !writes_elements_once(writer, written)) {
         continue;
       }
-      const std::vector<ArrayAccess> reads = reads_of(reader, written.array);
+      const std::vector<ArrayAccess> reads = reads_of(reader_place, written.array);
       for (const std::string& loop : loops) {
         const auto any = [&](const auto& relation) {
           return std::any_of(reads.begin(), reads.end(), [&](const ArrayAccess& read) {
@@ -79,24 +111,20 @@ class HalfWritten {
     }
   }
 
-  [[nodiscard]] std::vector<ArrayAccess> reads_of(const Instruction& reader,
+  [[nodiscard]] std::vector<ArrayAccess> reads_of(std::size_t reader,
                                                   const std::string& array) const {
-    std::vector<ArrayAccess> reads = accesses_of(kernel_, reader);
+    std::vector<ArrayAccess> reads = accesses_[reader];
     std::erase_if(reads, [&](const ArrayAccess& each) {
       return each.is_write || each.array != array || !is_affine(each);
     });
     return reads;
   }
 
-  [[nodiscard]] bool writes_once(const Instruction& writer, const ArrayAccess& written) const {
-    return std::none_of(kernel_.instructions.begin(), kernel_.instructions.end(),
-                        [&](const Instruction& each) {
-                          return each.id != writer.id &&
-                                 written_variables(each).count(written.array) != 0;
-                        }) &&
-           std::none_of(
-               writer.within_inames.begin(), writer.within_inames.end(),
-               [&](const std::string& loop) { return is_later(kernel_, written, written, loop); });
+  [[nodiscard]] bool writes_elements_once(const Instruction& writer,
+                                          const ArrayAccess& written) const {
+    return std::none_of(
+        writer.within_inames.begin(), writer.within_inames.end(),
+        [&](const std::string& loop) { return is_later(kernel_, written, written, loop); });
   }
 
   [[noreturn]] void throw_half_written(const Instruction& writer, const Instruction& reader,
@@ -112,6 +140,8 @@ class HalfWritten {
   }
 
   const Kernel& kernel_;
+  std::vector<std::vector<ArrayAccess>> accesses_;
+  std::map<std::string, std::vector<std::size_t>, std::less<>> writers_;
 };
 
 }  // namespace
