@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::filesystem::path> linking_pages() {
   std::vector<std::filesystem::path> pages;
-  for (const char* folder : {".", "docs", "docs/transforms"}) {
+  for (const char* folder : {".", "docs", "docs/performance", "docs/transforms"}) {
     for (const auto& entry : std::filesystem::directory_iterator(root() / folder)) {
       if (entry.path().extension() == ".md") {
         pages.push_back(entry.path());
