@@ -115,6 +115,13 @@ class CudaBackend final : public Backend,
   bool reach(Backend& other) override;
   bool copy_between(Stream stream, Backend& of_stream, DeviceAddress target, Backend& of_target,
                     DeviceAddress source, Backend& of_source, std::size_t size_bytes) override;
+  [[nodiscard]] DeviceAddress allocate_shareable(std::size_t size_bytes) override {
+    return allocate(size_bytes, MemoryKind::device);
+  }
+  void free_shareable(DeviceAddress address) noexcept override {
+    free(address, MemoryKind::device);
+  }
+  [[nodiscard]] bool is_shareable(DeviceAddress /*address*/) override { return true; }
   [[nodiscard]] MemoryHandle export_memory(DeviceAddress address, std::size_t size_bytes) override;
   [[nodiscard]] DeviceAddress import_memory(const InterprocessHandle& block) override;
   void close_memory(DeviceAddress block) noexcept override;

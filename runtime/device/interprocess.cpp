@@ -13,14 +13,34 @@ InterprocessBackend& handles_of(Device device) {
   auto* const found = dynamic_cast<InterprocessBackend*>(&device.backend());
   if (found == nullptr) {
     throw Unsupported("runtime.interprocess.unsupported",
-                      fmt::format("'{}' has no memory or events for other processes: devices of "
-                                  "CUDA have",
+                      fmt::format("'{}' has no memory for other processes: devices of CUDA and "
+                                  "the host have",
                                   device.info().name));
   }
   return *found;
 }
 
+/// Gives shareable memory of a device back.
+class ShareableSource final : public MemorySource {
+ public:
+  void take_back(DeviceAddress address, std::size_t /*size_bytes*/,
+                 StreamRef stream) noexcept override {
+    dynamic_cast<InterprocessBackend&>(stream.device().backend()).free_shareable(address);
+  }
+};
+
 }  // namespace
+
+Memory shareable_memory(Device device, std::size_t size_bytes) {
+  static const auto source = std::make_shared<ShareableSource>();
+  return {source, device.default_stream(), handles_of(device).allocate_shareable(size_bytes),
+          size_bytes, MemoryKind::device};
+}
+
+bool is_shareable(BufferRef<const std::byte> memory) {
+  auto* const found = dynamic_cast<InterprocessBackend*>(&memory.device().backend());
+  return found != nullptr && found->is_shareable(memory.address());
+}
 
 MemoryHandle export_memory(BufferRef<const std::byte> memory) {
   return handles_of(memory.device()).export_memory(memory.address(), memory.size_bytes());

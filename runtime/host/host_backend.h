@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "rtcg/runtime/device/graph_loop.h"
 #include "rtcg/runtime/device/growable_buffer.h"
 #include "rtcg/runtime/device/image.h"
+#include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/peer.h"
 #include "rtcg/runtime/device/replay_program.h"
 #include "rtcg/runtime/host/host_queue.h"
@@ -24,6 +26,7 @@ namespace rtcg::runtime {
 /// the next synchronisation of its stream. Use handles made before a fork() only in the parent.
 class HostBackend : public Backend,
                     public PeerBackend,
+                    public InterprocessBackend,
                     public FlagBackend,
                     public ImageBackend,
                     public GrowableBackend,
@@ -69,6 +72,17 @@ class HostBackend : public Backend,
   bool reach(Backend& other) override { return dynamic_cast<HostBackend*>(&other) != nullptr; }
   bool copy_between(Stream stream, Backend& of_stream, DeviceAddress target, Backend& of_target,
                     DeviceAddress source, Backend& of_source, std::size_t size_bytes) override;
+  // Memory is a file without a name, which others open by the process that made it.
+  [[nodiscard]] DeviceAddress allocate_shareable(std::size_t size_bytes) override;
+  void free_shareable(DeviceAddress address) noexcept override;
+  [[nodiscard]] bool is_shareable(DeviceAddress address) override;
+  [[nodiscard]] MemoryHandle export_memory(DeviceAddress address, std::size_t size_bytes) override;
+  [[nodiscard]] DeviceAddress import_memory(const InterprocessHandle& block) override;
+  void close_memory(DeviceAddress block) noexcept override { free_shareable(block); }
+  [[nodiscard]] Event create_interprocess_event() override;
+  [[nodiscard]] InterprocessHandle export_event(Event event) override;
+  [[nodiscard]] Event import_event(const InterprocessHandle& event) override;
+
   [[nodiscard]] bool has_flags() override { return true; }
   [[nodiscard]] bool has_flags_in_graphs() override { return true; }
   void set_flag(Stream stream, DeviceAddress flag, std::uint32_t value) override;
@@ -114,8 +128,18 @@ class HostBackend : public Backend,
 
   const DeviceInfo info_;
   const std::shared_ptr<HostQueue> default_queue_;
-  mutable std::mutex mutex_;  // of queues_
-  QueueList queues_;          // of all streams but the default one
+  /// Memory that processes share.
+  struct SharedBlock {
+    std::size_t size_bytes;
+    int file;  ///< -1: another process has it
+  };
+  using SharedBlocks = std::map<DeviceAddress, SharedBlock>;
+  /// That with the address; the end if there is none. With the mutex.
+  [[nodiscard]] SharedBlocks::const_iterator shared_block_at(DeviceAddress address) const;
+
+  mutable std::mutex mutex_;    // of the next two
+  QueueList queues_;            // of all streams but the default one
+  SharedBlocks shared_blocks_;  // by address
 };
 
 }  // namespace rtcg::runtime
