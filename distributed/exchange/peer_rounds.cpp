@@ -4,13 +4,11 @@
 #include <tuple>
 
 #include "rtcg/distributed/exchange/relax.h"
-#include "rtcg/runtime/device/fail_stream.h"
 #include "rtcg/runtime/device/joint_launch.h"
 
 namespace rtcg::distributed::detail {
 namespace {
 
-constexpr auto watch_interval = std::chrono::milliseconds(2);
 constexpr std::size_t slot_alignment = 256;
 constexpr std::size_t flags_at_once = 4096;
 
@@ -23,56 +21,6 @@ std::mutex& joining() {
   static std::mutex& made = *new std::mutex;
   return made;
 }
-
-void wait_for(runtime::StreamRef stream) noexcept {
-  try {
-    stream.device().backend().synchronize(stream.native_handle());
-  } catch (...) {
-    // its device has failed: nothing of it writes any more
-  }
-}
-
-/// All rounds of the process, for streams that end.
-class Registry {
- public:
-  static Registry& instance() {
-    static Registry& made = [&]() -> Registry& {
-      runtime::detail::on_stream_end(
-          [](runtime::StreamRef stream) noexcept { instance().end(stream); });
-      return *new Registry;
-    }();
-    return made;
-  }
-
-  void add(PeerRounds* rounds) {
-    const std::lock_guard lock(mutex_);
-    all_.push_back(rounds);
-  }
-  void remove(PeerRounds* rounds) noexcept {
-    const std::lock_guard lock(mutex_);
-    all_.erase(std::find(all_.begin(), all_.end(), rounds));
-  }
-
- private:
-  void end(runtime::StreamRef stream) noexcept {
-    const auto is_used = [&] {
-      const std::lock_guard lock(mutex_);
-      return std::any_of(all_.begin(), all_.end(),
-                         [&](const PeerRounds* each) { return each->uses(stream); });
-    };
-    if (!is_used()) {
-      return;
-    }
-    wait_for(stream);  // without the mutex: the stream may wait for ranks that need it
-    const std::lock_guard lock(mutex_);
-    for (PeerRounds* each : all_) {
-      each->forget(stream);
-    }
-  }
-
-  std::mutex mutex_;
-  std::vector<PeerRounds*> all_;
-};
 
 }  // namespace
 
@@ -165,47 +113,12 @@ std::shared_ptr<Attendance> Lane::attendance(bool of_sender) const {
   return (of_sender ? sender_ : receiver_).lock();
 }
 
-RoundsWatch::~RoundsWatch() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-    changed_.notify_all();
-  }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-}
-
-void RoundsWatch::add(PeerRounds* rounds) {
-  const std::lock_guard lock(mutex_);
-  watched_.push_back(rounds);
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { run(); });
-  }
-}
-
-void RoundsWatch::remove(PeerRounds* rounds) noexcept {
-  const std::lock_guard lock(mutex_);
-  watched_.erase(std::find(watched_.begin(), watched_.end(), rounds));
-}
-
-void RoundsWatch::run() {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, watch_interval, [&] { return is_over_; })) {
-    for (PeerRounds* each : watched_) {
-      each->look(judge_);
-    }
-  }
-}
-
 PeerRounds::PeerRounds(int rank, std::string_view call, std::vector<End> ends,
                        std::shared_ptr<RoundsWatch> watch)
-    : rank_(rank),
-      call_(call),
+    : WatchedRounds(rank, call, ends.size()),
       ends_(std::move(ends)),
       watch_(std::move(watch)),
-      attendance_(std::make_shared<Attendance>()),
-      seen_(ends_.size()) {
+      attendance_(std::make_shared<Attendance>()) {
   for (const End& each : ends_) {
     attendance_->lanes.insert(attendance_->lanes.end(), {each.out, each.in});
   }
@@ -213,18 +126,16 @@ PeerRounds::PeerRounds(int rank, std::string_view call, std::vector<End> ends,
     each.out->join(attendance_, true);
     each.in->join(attendance_, false);
   }
-  Registry::instance().add(this);
+  begin_watch();
   watch_->add(this);
 }
 
 PeerRounds::~PeerRounds() {
-  Registry::instance().remove(this);
+  forget_stream_ends();
   for (const End& each : ends_) {
     each.out->is_closed = true;
   }
-  for (const runtime::StreamRef& each : streams_) {
-    wait_for(each);
-  }
+  wait_for_streams();
   watch_->remove(this);  // until here it lets streams go on
 }
 
@@ -376,13 +287,6 @@ PeerRounds::Ports PeerRounds::ports(std::size_t partner) const {
   return {end.out->slot(sent_), end.out->word(sent_), end.in->slot(sent_), end.in->word(sent_)};
 }
 
-void PeerRounds::tell(runtime::StreamRef stream) {
-  const std::lock_guard lock(mutex_);
-  if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) {
-    streams_.push_back(stream);
-  }
-}
-
 std::vector<std::shared_ptr<const void>> PeerRounds::trade(std::shared_ptr<const void> own) {
   check();
   for (const End& each : ends_) {
@@ -403,63 +307,23 @@ runtime::BufferRef<const std::uint32_t> PeerRounds::given_up() const {
   return ends_.at(0).in->word(0);
 }
 
-bool PeerRounds::uses(runtime::StreamRef stream) const noexcept {
-  const std::lock_guard lock(mutex_);
-  return std::find(streams_.begin(), streams_.end(), stream) != streams_.end();
-}
-
 void PeerRounds::forget(runtime::StreamRef stream) noexcept {
+  WatchedRounds::forget(stream);
   const std::lock_guard lock(mutex_);
-  streams_.erase(std::remove(streams_.begin(), streams_.end(), stream), streams_.end());
   if (last_ == stream) {
     last_.reset();
   }
 }
 
-void PeerRounds::look(const Judge& judge) {
-  if (has_failed_) {
-    // again: streams of partners that go on may have set flags since
-    for (const End& each : ends_) {
-      each.in->open();
-    }
-    return;
-  }
-  const Clock::time_point now = Clock::now();
-  for (std::size_t i = 0; i < ends_.size(); ++i) {
-    const bool is_closed = ends_[i].in->is_closed;
-    const std::uint64_t sent = ends_[i].in->sent;
-    Seen& seen = seen_[i];
-    if (sent >= awaited_) {
-      seen = {};
-      continue;
-    }
-    if (seen.sent != sent) {
-      seen = {sent, now};
-    }
-    const double seconds = std::chrono::duration<double>(now - seen.since).count();
-    const std::exception_ptr error =
-        judge({rank_, ends_[i].partner.rank, call_, seconds, is_closed});
-    // the partner may have sent, and ended, since
-    if (error != nullptr && ends_[i].in->sent < awaited_) {
-      fail(error);
-      return;
-    }
-  }
+WatchedRounds::Progress PeerRounds::progress(std::size_t partner) {
+  const End& end = ends_[partner];
+  const bool is_closed = end.in->is_closed;  // first: what it has sent before is counted
+  return {end.partner.rank, end.in->sent, is_closed};
 }
 
-void PeerRounds::fail(const std::exception_ptr& error) {
-  const std::lock_guard lock(mutex_);
-  failure_ = error;
-  for (const runtime::StreamRef& each : streams_) {
-    runtime::detail::fail_stream(each, error);
-  }
-  has_failed_ = true;
-}
-
-void PeerRounds::check() const {
-  if (has_failed_) {
-    const std::lock_guard lock(mutex_);
-    std::rethrow_exception(failure_);
+void PeerRounds::open() noexcept {
+  for (const End& each : ends_) {
+    each.in->open();
   }
 }
 

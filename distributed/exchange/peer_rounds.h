@@ -3,10 +3,7 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,12 +11,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "rtcg/distributed/exchange/partner.h"
 #include "rtcg/distributed/exchange/waiting.h"
+#include "rtcg/distributed/exchange/watched_rounds.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/flags.h"
 
@@ -110,42 +107,6 @@ class Lane {
   std::shared_ptr<const void> given_;
 };
 
-/// A rank that waits for a partner's round, as a watch sees it.
-struct Awaited {
-  int rank;
-  int awaited;
-  std::string_view call;
-  double seconds;
-  bool is_closed;  ///< the partner has given the rounds up
-};
-/// Why a rank waits in vain; null: the message may still come.
-using Judge = std::function<std::exception_ptr(const Awaited&)>;
-
-class PeerRounds;
-
-/// A thread that looks after the rounds of ranks, whose hosts may wait for their devices: it lets
-/// streams go on that wait for what will not come.
-class RoundsWatch {
- public:
-  explicit RoundsWatch(Judge judge) : judge_(std::move(judge)) {}
-  ~RoundsWatch();
-  RoundsWatch(const RoundsWatch&) = delete;
-  RoundsWatch& operator=(const RoundsWatch&) = delete;
-
-  void add(PeerRounds* rounds);
-  void remove(PeerRounds* rounds) noexcept;
-
- private:
-  void run();
-
-  Judge judge_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<PeerRounds*> watched_;
-  bool is_over_ = false;
-  std::thread thread_;
-};
-
 /// One rank's side of Rounds.
 ///
 /// A stream waits only for what has been submitted already: the host of a rank lets its stream wait
@@ -153,7 +114,7 @@ class RoundsWatch {
 /// to allocate memory, which may wait for all devices and keep others from submitting work, thus
 /// comes to an end. Launches that both send and receive wait for each other: they are made
 /// together.
-class PeerRounds {
+class PeerRounds final : public WatchedRounds {
  public:
   struct End {
     Partner partner;
@@ -162,9 +123,7 @@ class PeerRounds {
   };
   PeerRounds(int rank, std::string_view call, std::vector<End> ends,
              std::shared_ptr<RoundsWatch> watch);
-  ~PeerRounds();
-  PeerRounds(const PeerRounds&) = delete;
-  PeerRounds& operator=(const PeerRounds&) = delete;
+  ~PeerRounds() override;
 
   [[nodiscard]] std::size_t partners() const noexcept { return ends_.size(); }
   /// Later work of the stream comes after all work that earlier rounds have submitted to others.
@@ -178,7 +137,6 @@ class PeerRounds {
   void end_capture();
   [[nodiscard]] bool is_captured() const noexcept { return before_capture_.has_value(); }
   void replay(int rounds, const std::function<void()>& launch);
-  void tell(runtime::StreamRef stream);
   [[nodiscard]] std::vector<std::shared_ptr<const void>> trade(std::shared_ptr<const void> own);
   [[nodiscard]] runtime::BufferRef<const std::uint32_t> given_up() const;
 
@@ -192,24 +150,17 @@ class PeerRounds {
   };
   [[nodiscard]] Ports ports(std::size_t partner) const;
   [[nodiscard]] std::uint32_t bit() const noexcept { return Lane::bit(sent_); }
-  [[nodiscard]] bool uses(runtime::StreamRef stream) const noexcept;
-  void forget(runtime::StreamRef stream) noexcept;
-
-  /// By a watch, again and again.
-  void look(const Judge& judge);
+  void forget(runtime::StreamRef stream) noexcept override;
 
  private:
-  using Clock = std::chrono::steady_clock;
-  void check() const;
+  [[nodiscard]] Progress progress(std::size_t partner) override;
+  void open() noexcept override;
   void count_sent(std::uint64_t rounds);
   template <class Condition>
   void wait_until(const Condition& is_met) const;
   [[nodiscard]] bool find_all();
   void launch_together(const std::function<void()>& launch);
-  void fail(const std::exception_ptr& error);
 
-  const int rank_;
-  const std::string call_;
   const std::vector<End> ends_;
   const std::shared_ptr<RoundsWatch> watch_;
   const std::shared_ptr<Attendance> attendance_;
@@ -217,21 +168,9 @@ class PeerRounds {
   std::vector<std::shared_ptr<Attendance>> all_;
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
-  std::atomic<std::uint64_t> awaited_ = 0;  ///< how many rounds partners have to send
   std::optional<std::pair<std::uint64_t, std::uint64_t>> before_capture_;  ///< sent, received
-
-  mutable std::mutex mutex_;                // of the next three
-  std::optional<runtime::StreamRef> last_;  // that follow() had, unless it has ended
-  std::vector<runtime::StreamRef> streams_;
-  std::exception_ptr failure_;
-  std::atomic<bool> has_failed_ = false;
-
-  /// How many rounds the watch has seen a partner send, and since when.
-  struct Seen {
-    std::optional<std::uint64_t> sent{};
-    Clock::time_point since{};
-  };
-  std::vector<Seen> seen_;  // of the watch, by partner
+  // That follow() had, unless it has ended; with the mutex.
+  std::optional<runtime::StreamRef> last_;
 };
 
 /// What a transport offers whose ranks' devices wait for each other; found by a cast of Transport.
