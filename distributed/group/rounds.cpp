@@ -1,6 +1,7 @@
 #include "rtcg/distributed/group/rounds.h"
 
 #include "rtcg/distributed/exchange/peer_rounds.h"
+#include "rtcg/distributed/exchange/process_rounds.h"
 #include "rtcg/distributed/group/group_state.h"
 #include "rtcg/runtime/device/copy.h"
 
@@ -66,8 +67,17 @@ void Rounds::tell(runtime::StreamRef stream) const {
 }
 
 Waiting waiting_of(const Group& group) {
+  Transport* const transport = group.state().transport.get();
+  if (auto* const processes = dynamic_cast<detail::ProcessTransport*>(transport)) {
+    return processes->waiting_of_kernels();
+  }
+  auto* const threads = dynamic_cast<detail::RoundsTransport*>(transport);
+  return threads == nullptr ? Waiting::hosts : threads->waiting();
+}
+
+bool has_rounds(const Group& group) {
   auto* const transport = dynamic_cast<detail::RoundsTransport*>(group.state().transport.get());
-  return transport == nullptr ? Waiting::hosts : transport->waiting();
+  return transport != nullptr && transport->waiting() != Waiting::hosts;
 }
 
 std::optional<Rounds> open_rounds(const Group& group, std::span<const Partner> partners,

@@ -91,8 +91,11 @@ class Rounds {
 };
 
 /// What the group's options ask for; `hosts` if the devices of the group cannot wait for each
-/// other. It is the same on all ranks.
+/// other. It is the same on all ranks. Of ranks that are processes only kernels wait: it is
+/// `kernels`, `measured` or `hosts`.
 [[nodiscard]] Waiting waiting_of(const Group& group);
+/// Whether open_rounds gives rounds: the same on all ranks.
+[[nodiscard]] bool has_rounds(const Group& group);
 
 /// Begins rounds with partners, who begin them with this rank. Nothing if the devices of the group
 /// cannot wait for each other: that is the same on all ranks.

@@ -1,10 +1,10 @@
 #include "rtcg/distributed/mpi/run_mpi.h"
 
+#include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <set>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/distributed/exchange/process_rounds.h"
 #include "rtcg/distributed/exchange/staging.h"
 #include "rtcg/distributed/group/named_failure.h"
 #include "rtcg/distributed/mpi/mpi_api.h"
@@ -25,29 +26,40 @@ using Clock = std::chrono::steady_clock;
 constexpr int call_tag = 1;
 constexpr int failure_tag = 2;
 
-/// Where a rank's process is, for those of its machine.
+/// Where a rank's process is, for those of its machine, and what its device is.
 struct Process {
   char host[64] = {};
+  char gpu[64] = {};  ///< its UUID; empty: it is no GPU of CUDA
   std::int64_t number = 0;
+  std::int64_t is_on_processor = 0;
 };
 
-Process this_process() {
+Process this_process(const runtime::Device& device) {
   Process result;
   ::gethostname(result.host, sizeof result.host - 1);
   result.number = ::getpid();
+  const runtime::DeviceInfo& info = device.info();
+  result.is_on_processor = info.id.kind == runtime::BackendKind::host ? 1 : 0;
+  if (info.id.kind == runtime::BackendKind::cuda) {
+    info.uuid.copy(result.gpu, sizeof result.gpu - 1);
+  }
   return result;
 }
 
-// Whether a process of this machine has ended; its parent may not have asked for it yet.
-bool has_ended(std::int64_t number) {
-  std::ifstream file(fmt::format("/proc/{}/stat", number));
-  std::string text;
-  if (!std::getline(file, text)) {
-    return ::kill(static_cast<pid_t>(number), 0) != 0;
+/// Who waits in steps of ranks whose kernels may store into each other's memory. A GPU that two
+/// ranks share would hold one of them up while its kernels wait for the other one. Ranks on
+/// processors, where kernels that wait take turns with those that they wait for, do so if they are
+/// asked to.
+Waiting waiting_of(const std::vector<Process>& processes, Waiting wanted) {
+  std::set<std::string> gpus;
+  bool is_able = processes.size() > 1 && wanted != Waiting::hosts && wanted != Waiting::devices;
+  const bool is_on_processors = processes[0].is_on_processor != 0;
+  for (const Process& each : processes) {
+    is_able = is_able && std::strcmp(each.host, processes[0].host) == 0;
+    is_able = is_able && (is_on_processors ? each.is_on_processor != 0
+                                           : each.gpu[0] != 0 && gpus.insert(each.gpu).second);
   }
-  const std::size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < text.size() &&
-         (text[name_end + 2] == 'Z' || text[name_end + 2] == 'X');
+  return is_able && !(is_on_processors && wanted == Waiting::measured) ? wanted : Waiting::hosts;
 }
 
 /// MPI, started once a process and ended with it.
@@ -75,17 +87,19 @@ class World {
   bool has_failed_ = false;
 };
 
-class MpiTransport final : public Transport {
+class MpiTransport final : public Transport, public detail::ProcessTransport {
  public:
-  MpiTransport(World& world, runtime::Device device, double timeout_seconds)
+  MpiTransport(World& world, runtime::Device device, const GroupOptions& options)
       : world_(world),
         mpi_(world.mpi()),
         device_(device),
-        timeout_seconds_(timeout_seconds),
-        staging_(device) {
+        timeout_seconds_(options.timeout_seconds),
+        staging_(device),
+        kept_(std::make_shared<detail::KeptMemory>()),
+        watch_(std::make_shared<detail::RoundsWatch>(
+            [this](const detail::Awaited& waiting) { return why_in_vain(waiting); })) {
     processes_.resize(static_cast<std::size_t>(mpi_.size()));
-    const Process own = this_process();
-    processes_[static_cast<std::size_t>(mpi_.rank())] = own;
+    processes_[static_cast<std::size_t>(mpi_.rank())] = this_process(device);
     const auto bytes_of_process = [](Process& each) {
       return std::as_writable_bytes(std::span<Process>(&each, 1));
     };
@@ -99,6 +113,7 @@ class MpiTransport final : public Transport {
       }
     }
     exchange_on_host("begin", sends, receives);
+    waiting_ = waiting_of(processes_, options.waiting);
   }
 
   [[nodiscard]] int rank() const override { return mpi_.rank(); }
@@ -138,6 +153,12 @@ class MpiTransport final : public Transport {
     }
     has_told_ = true;
     world_.fail();
+    for (const std::weak_ptr<detail::ProcessRounds>& each : rounds_) {
+      if (const auto rounds = each.lock()) {
+        rounds->fail_partners(reason);
+      }
+    }
+    kept_->fail(reason);
     try {
       reason_ = reason;
       for (int rank = 0; rank < mpi_.size(); ++rank) {
@@ -157,6 +178,20 @@ class MpiTransport final : public Transport {
     } catch (const Error&) {
       // MPI itself has failed: its launcher ends the others
     }
+  }
+
+  [[nodiscard]] Waiting waiting_of_kernels() override { return waiting_; }
+
+  [[nodiscard]] std::shared_ptr<detail::ProcessRounds> open_process_rounds(
+      std::string_view call, std::span<const int> partners) override {
+    if (waiting_ == Waiting::hosts) {
+      return nullptr;
+    }
+    std::erase_if(rounds_, [](const auto& each) { return each.expired(); });
+    auto rounds = std::make_shared<detail::ProcessRounds>(
+        rank(), call, std::vector<int>(partners.begin(), partners.end()), device_, watch_, kept_);
+    rounds_.push_back(rounds);
+    return rounds;
   }
 
  private:
@@ -194,6 +229,28 @@ class MpiTransport final : public Transport {
     long long rounds_ = 0;
   };
 
+  // What the watch asks, on its own thread: it does not call MPI.
+  [[nodiscard]] std::exception_ptr why_in_vain(const detail::Awaited& waiting) const {
+    // a rank that is about to fail gives its rounds up before it says why
+    constexpr double seconds_of_ending = 1;
+    const std::string waits =
+        fmt::format("rank {} waits for rank {} in {}", waiting.rank, waiting.awaited, waiting.call);
+    try {
+      if (waiting.failure) {
+        detail::throw_rank_failed(waiting.awaited, *waiting.failure);
+      }
+      if (waiting.has_ended || (waiting.is_closed && waiting.seconds > seconds_of_ending)) {
+        detail::throw_rank_ended(waiting.awaited, waits);
+      }
+      if (waiting.seconds > timeout_seconds_) {
+        detail::throw_time_out(timeout_seconds_, waits);
+      }
+    } catch (const Error&) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
   // Whether waiting on makes sense.
   void look_around(std::string_view call, int awaited, double seconds) {
     if (const auto waiting = mpi_.waiting(failure_tag)) {
@@ -210,7 +267,7 @@ class MpiTransport final : public Transport {
     const std::string waits = fmt::format("rank {} waits for rank {} in {}", rank(), awaited, call);
     const Process& process = processes_[static_cast<std::size_t>(awaited)];
     if (std::strcmp(process.host, own().host) == 0 && process.number > 0 &&
-        has_ended(process.number)) {
+        detail::process_has_ended(process.number)) {
       world_.fail();
       detail::throw_rank_ended(awaited, waits);
     }
@@ -232,6 +289,10 @@ class MpiTransport final : public Transport {
   bool has_told_ = false;
   std::string reason_;                                     ///< of our failure
   std::vector<std::unique_ptr<detail::MpiRequest>> told_;  ///< its messages
+  Waiting waiting_ = Waiting::hosts;                       ///< of kernels
+  std::shared_ptr<detail::KeptMemory> kept_;
+  std::vector<std::weak_ptr<detail::ProcessRounds>> rounds_;
+  std::shared_ptr<detail::RoundsWatch> watch_;  // its thread ends first
 };
 
 }  // namespace
@@ -252,7 +313,7 @@ Group mpi_group(const MpiOptions& options) {
   World& world = World::instance();
   const runtime::Device device =
       options.device ? *options.device : device_of_rank(world.mpi().node_rank());
-  return Group(std::make_shared<MpiTransport>(world, device, options.group.timeout_seconds));
+  return Group(std::make_shared<MpiTransport>(world, device, options.group));
 }
 
 void run_mpi(const std::function<void(const Group&)>& work, const MpiOptions& options) {

@@ -18,7 +18,8 @@ struct MpiOptions {
 };
 
 /// The ranks of the processes that one `mpirun` started, each with one process. Messages between
-/// devices go through memory of the host.
+/// devices go through memory of the host. Kernels of a solver of dg that wait for others' stores
+/// (Waiting::kernels) reach memory of other processes of the machine by handles of the driver.
 ///
 /// Open MPI or MPICH is opened at run time, the one whose launcher started the process; programs
 /// that use MPI themselves share theirs. MPI ends with the process.

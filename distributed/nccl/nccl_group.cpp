@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/distributed/exchange/process_rounds.h"
 #include "rtcg/distributed/group/group_state.h"
 #include "rtcg/distributed/group/named_failure.h"
 #include "rtcg/distributed/nccl/nccl_api.h"
@@ -26,7 +27,7 @@ void check_device(const runtime::Device& device, int rank) {
   }
 }
 
-class NcclTransport final : public Transport {
+class NcclTransport final : public Transport, public detail::ProcessTransport {
  public:
   explicit NcclTransport(Group group) : group_(std::move(group)) {
     NcclApi::UniqueId id;
@@ -88,6 +89,15 @@ class NcclTransport final : public Transport {
     nccl.check(end, "ncclGroupEnd");
   }
 
+  // Those of the ranks' own transport, if they are processes.
+  [[nodiscard]] Waiting waiting_of_kernels() override {
+    return processes() == nullptr ? Waiting::hosts : processes()->waiting_of_kernels();
+  }
+  [[nodiscard]] std::shared_ptr<detail::ProcessRounds> open_process_rounds(
+      std::string_view call, std::span<const int> partners) override {
+    return processes() == nullptr ? nullptr : processes()->open_process_rounds(call, partners);
+  }
+
   void fail(const std::string& reason) noexcept override {
     if (!is_aborted_.exchange(true)) {
       nccl_api().comm_abort(comm_);
@@ -96,6 +106,10 @@ class NcclTransport final : public Transport {
   }
 
  private:
+  [[nodiscard]] detail::ProcessTransport* processes() const {
+    return dynamic_cast<detail::ProcessTransport*>(group_.state().transport.get());
+  }
+
   Group group_;
   NcclApi::Comm comm_ = nullptr;
   std::atomic<bool> is_aborted_ = false;

@@ -13,8 +13,10 @@
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/distributed/arrays/reductions.h"
 #include "rtcg/distributed/distributed.h"
+#include "rtcg/distributed/group/store_rounds.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/interprocess.h"
+#include "rtcg/runtime/device/program.h"
 #include "tests/distributed/arrays/poisson_rows.h"
 
 namespace rtcg::distributed {
@@ -118,6 +120,113 @@ void share_memory(const Group& group) {
   group.barrier();  // the memory stays until all have read it
 }
 
+// A round waits for the partners' last one, makes a number of its own one and theirs, and stores it
+// into their memory, which has room for two rounds.
+runtime::Program round_program(const runtime::Device& device) {
+  const char* const of_host = R"(#include <rtcg/host_kernel.h>
+extern int sched_yield(void);
+#define ARGUMENT(type, i) (*(type *)arguments[i])
+RTCG_KERNEL void one_round(const rtcg_launch *launch, void *const *arguments) {
+  const int rank = ARGUMENT(int, 0), size = ARGUMENT(int, 1);
+  const volatile unsigned *given_up = ARGUMENT(unsigned *, 2);
+  unsigned *own = ARGUMENT(unsigned *, 3);
+  volatile unsigned *const *all = ARGUMENT(volatile unsigned *const *, 4);
+  (void)launch;
+#define WAIT sched_yield()
+#define FENCE __sync_synchronize()
+)";
+  const char* const of_cuda = R"(extern "C" __global__ void one_round(int rank, int size,
+    const volatile unsigned *given_up, unsigned *own, volatile unsigned *const *all) {
+#define WAIT
+#define FENCE __threadfence_system()
+)";
+  const char* const both = R"(
+  volatile unsigned *mine = all[rank];
+  const unsigned round = own[0];
+  for (int other = 0; other < size; ++other)
+    while (other != rank && (int)(mine[other] - round) < 0 && *given_up == 0u) { WAIT; }
+  FENCE;
+  unsigned value = own[1] * 3u + 1u;
+  for (int other = 0; other < size; ++other)
+    if (other != rank) value += (unsigned)(other + 1) * mine[size + (round % 2u) * size + other];
+  own[1] = value;
+  for (int other = 0; other < size; ++other)
+    if (other != rank) all[other][size + ((round + 1u) % 2u) * size + rank] = value;
+  FENCE;
+  own[0] = round + 1u;
+  for (int other = 0; other < size; ++other)
+    if (other != rank) all[other][rank] = round + 1u;
+}
+)";
+  const bool is_on_host = device.info().id.kind == runtime::BackendKind::host;
+  return runtime::Program::compile(device, std::string(is_on_host ? of_host : of_cuda) + both);
+}
+
+// What the rounds give on one rank.
+unsigned number_after(int rounds, int size, int rank) {
+  std::vector<unsigned> now(static_cast<std::size_t>(size));
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<unsigned> next;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      unsigned value = now[i] * 3U + 1U;
+      for (std::size_t other = 0; other < now.size(); ++other) {
+        value += other == i ? 0U : static_cast<unsigned>(other + 1) * now[other];
+      }
+      next.push_back(value);
+    }
+    now = next;
+  }
+  return now[static_cast<std::size_t>(rank)];
+}
+
+// @param at  called before each round
+void store_to_others(const Group& group, const std::function<void(int round)>& at) {
+  constexpr int round_count = 400;
+  const runtime::Device device = group.device();
+  std::vector<int> partners;
+  for (int other = 0; other < group.size(); ++other) {
+    if (other != group.rank()) {
+      partners.push_back(other);
+    }
+  }
+  const std::unique_ptr<StoreRounds> rounds = open_store_rounds(group, partners, "test stores");
+  if (rounds == nullptr) {
+    say("hosts wait");
+    return;
+  }
+  const std::size_t words = 3 * static_cast<std::size_t>(group.size());
+  const auto mine = std::make_shared<const Buffer<unsigned>>(
+      runtime::shareable_memory(device, words * sizeof(unsigned)));
+  mine->write(std::vector<unsigned>(words));
+  const auto theirs = rounds->trade(std::vector<std::vector<std::byte>>(partners.size()),
+                                    std::vector{mine->ref().as<std::byte>()}, mine);
+  if (group.all_reduce(std::int64_t{theirs.has_value()}, Operation::min) == 0) {
+    say("no memory of others");
+    return;
+  }
+  std::vector<runtime::DeviceAddress> all;
+  for (const StoreRounds::Given& each : *theirs) {
+    all.push_back(each.memory[0].address());
+  }
+  all.insert(all.begin() + group.rank(), mine->address());
+  const Buffer<runtime::DeviceAddress> table(device, all);
+  const Buffer<unsigned> own(device, std::vector<unsigned>{0, 0});
+  const runtime::Kernel kernel = round_program(device).kernel("one_round");
+  const runtime::Stream stream(device);
+  rounds->tell(stream);
+  for (int round = 0; round < round_count; ++round) {
+    at(round);
+    rounds->replay(1, [&] {
+      runtime::ArgumentPack pack;
+      pack.add(group.rank()).add(group.size()).add(rounds->given_up()).add(own).add(table);
+      kernel.launch(stream, {1, 1}, pack);
+    });
+  }
+  const unsigned found = own.to_vector(stream)[1];
+  say(fmt::format("rank {} stored {}", group.rank(),
+                  found == number_after(round_count, group.size(), group.rank()) ? "well" : "ill"));
+}
+
 void run_of(const std::string& what, const Group& group) {
   if (what == "calls") {
     run_calls(group);
@@ -125,6 +234,27 @@ void run_of(const std::string& what, const Group& group) {
     run_solver(group);
   } else if (what == "share") {
     share_memory(group);
+  } else if (what == "stores") {
+    store_to_others(group, [](int) {});
+    store_to_others(group, [](int) {});  // after the memory of the first ones
+  } else if (what == "stores_error") {
+    store_to_others(group, [&](int round) {
+      if (group.rank() == 1 && round == 50) {
+        throw InvalidInput("tests.ranks_program.torn", "the mesh is torn");
+      }
+    });
+  } else if (what == "stores_killed") {
+    store_to_others(group, [&](int round) {
+      if (group.rank() == 1 && round == 50) {
+        ::kill(::getpid(), SIGKILL);
+      }
+    });
+  } else if (what == "stores_late") {
+    store_to_others(group, [&](int round) {
+      if (group.rank() == 1 && round == 50) {
+        std::this_thread::sleep_for(std::chrono::seconds(20));
+      }
+    });
   } else if (what == "error") {
     if (group.rank() == 1) {
       throw InvalidInput("tests.ranks_program.torn", "the mesh is torn");
@@ -157,16 +287,17 @@ void run_of(const std::string& what, const Group& group) {
 int main(int count, char** arguments) {
   using namespace rtcg::distributed;
   const std::string what = count > 1 ? arguments[1] : "";
+  const bool is_on_gpus = what == "share" || (count > 2 && std::string(arguments[2]) == "gpus");
   try {
     if (what == "threads") {  // the same as ranks of one process
       run_ranks(std::vector<rtcg::runtime::Device>(4, rtcg::runtime::Device::host()),
                 [&](const Group& group) { run_of(arguments[2], group); });
       return 0;
     }
-    run_mpi(
-        [&](const Group& group) { run_of(what, group); },
-        {.group = {.timeout_seconds = what == "late" ? 2.0 : 60.0},
-         .device = what == "share" ? std::nullopt : std::optional(rtcg::runtime::Device::host())});
+    run_mpi([&](const Group& group) { run_of(what, group); },
+            {.group = {.timeout_seconds = what.ends_with("late") ? 2.0 : 60.0,
+                       .waiting = Waiting::kernels},
+             .device = is_on_gpus ? std::nullopt : std::optional(rtcg::runtime::Device::host())});
   } catch (const rtcg::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

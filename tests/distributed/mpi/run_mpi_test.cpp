@@ -111,6 +111,57 @@ TEST(RunMpi, SharesMemoryOfGpusBetweenProcesses) {
   }
 }
 
+// Of the host, and of GPUs if each rank has one.
+std::vector<std::string> devices_of_stores() {
+  std::size_t gpus = 0;
+  for (const runtime::Device& device : runtime::all_devices()) {
+    gpus += device.info().id.kind == runtime::BackendKind::cuda ? 1 : 0;
+  }
+  return gpus >= 2 ? std::vector<std::string>{"host", "gpus"} : std::vector<std::string>{"host"};
+}
+
+TEST(RunMpi, KernelsStoreIntoMemoryOfOtherProcesses) {
+  for (const Launcher& launcher : launchers()) {
+    for (const std::string& device : devices_of_stores()) {
+      for (const int ranks : {2, device == "host" ? 5 : 2}) {
+        SCOPED_TRACE(launcher.name + ", " + device);
+        const Ran found = run_ranks_program(launcher, ranks, "stores " + device);
+        EXPECT_EQ(found.status, 0) << found.output;
+        std::vector<std::string> expected;
+        for (int rank = 0; rank < ranks; ++rank) {
+          expected.insert(expected.end(), 2, "rank " + std::to_string(rank) + " stored well");
+        }
+        EXPECT_EQ(sorted_lines(found.output, "rank "), expected) << found.output;
+      }
+    }
+  }
+}
+
+// They wait in kernels for a rank that does not come.
+TEST(RunMpi, KernelsThatWaitEndWithTheErrorOfOne) {
+  for (const Launcher& launcher : launchers()) {
+    for (const std::string& device : devices_of_stores()) {
+      SCOPED_TRACE(launcher.name + ", " + device);
+      const Ran failed = run_ranks_program(launcher, 2, "stores_error " + device);
+      EXPECT_NE(failed.status, 0);
+      EXPECT_LT(failed.seconds, 20);
+      EXPECT_NE(failed.output.find("rank 1: the mesh is torn [tests.ranks_program.torn]"),
+                std::string::npos)
+          << failed.output;
+      const Ran killed = run_ranks_program(launcher, 2, "stores_killed " + device);
+      EXPECT_NE(killed.status, 0);
+      EXPECT_LT(killed.seconds, 20);
+      const Ran late = run_ranks_program(launcher, 2, "stores_late " + device);
+      EXPECT_NE(late.status, 0);
+      EXPECT_LT(late.seconds, 40);
+      EXPECT_NE(late.output.find("rank 0: no message within 2 s: rank 0 waits for rank 1 in "
+                                 "test stores [distributed.group.time_out]"),
+                std::string::npos)
+          << late.output;
+    }
+  }
+}
+
 TEST(RunMpi, RunsOneProcessWithoutALauncher) {
   const Ran found = run(std::string(RTCG_RANKS_PROGRAM) + " calls");
   if (launchers().empty() && found.status != 0) {  // there is no library either
