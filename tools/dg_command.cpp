@@ -399,7 +399,7 @@ void check_options(const CLI::App& command, const DgOptions& given) {
                        "them, and --device with --ranks or --mpi only");
   }
   needs("--rank-timeout", has_ranks, "--devices, --ranks or --mpi");
-  needs("--waiting", given.ranks > 1 || !given.devices.empty(), "--devices or --ranks");
+  needs("--waiting", has_ranks, "--devices, --ranks or --mpi");
   needs("--split-singles", given.dtype == "f32", "--dtype f32");
   needs("--straight", !given.vtu.empty(), "--vtu");
   needs("--field", !given.picture.empty(), "--picture");

@@ -9,6 +9,8 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/dg/operators/kernel_tables.h"
 #include "rtcg/dg/operators/rank_exchange.h"
+#include "rtcg/distributed/group/rounds.h"
+#include "rtcg/distributed/group/store_rounds.h"
 
 namespace rtcg::dg::detail {
 namespace {
@@ -65,7 +67,9 @@ bool can_wait_in_kernels(StageRunner& runner, const Discretization& on, const Gr
   }
   std::vector<std::vector<std::byte>> sums;
   for (const Waiting way : {Waiting::devices, Waiting::kernels}) {
-    runner.wait_by(way, on);
+    if (!runner.wait_by(way, on) && way == Waiting::kernels) {
+      return false;
+    }
     // the density and energy of a gas, then momenta that leave it a pressure
     runner.write_test_state(0.1);
     runner.state_written();
@@ -86,7 +90,9 @@ Waiting choose_waiting(StageRunner& runner, const Discretization& on,
   const loopy::IntegerValues sizes = {
       {"elements", static_cast<std::int64_t>(whole_element_count(on))}, {"ranks", group.size()}};
   // it says what kernels do that wait: who has measured others remembers something else
-  const std::string name = key + ", who waits for stores";
+  const bool is_among_processes = distributed::stores_between_processes(group);
+  const std::string name =
+      key + ", who waits for stores" + (is_among_processes ? " of processes" : "");
   std::string decision;
   if (group.is_first()) {
     for (const loopy::WisdomEntry& entry : wisdom.nearest(name, device, sizes)) {
@@ -106,11 +112,13 @@ Waiting choose_waiting(StageRunner& runner, const Discretization& on,
     return *known;
   }
   runner.write_test_state();
-  Waiting chosen = Waiting::devices;
+  Waiting chosen = Waiting::hosts;
   double least = HUGE_VAL;
   for (int turn = 0; turn < turns; ++turn) {
     for (const Waiting way : all_ways) {
-      const bool is_there = way != Waiting::kernels || has_kernels;
+      const bool is_there = way == Waiting::kernels   ? has_kernels
+                            : way == Waiting::devices ? distributed::has_rounds(group)
+                                                      : true;
       const double seconds =
           is_there ? seconds_by(way, runner, on, group, stages) : double{HUGE_VAL};
       if (seconds < least) {

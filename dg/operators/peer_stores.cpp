@@ -7,6 +7,7 @@
 #include "rtcg/cgen/check/verify_module.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/loopy/execute/executor.h"
+#include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/program.h"
 
 namespace rtcg::dg::detail {
@@ -174,15 +175,13 @@ cgen::Module announcing_kernel(const KernelShape& shape, const cgen::Type& real,
   return module;
 }
 
-/// What a rank's neighbours get to see of it.
+/// The memory of a rank that its neighbours write.
 struct PeerStores::Shared {
-  std::shared_ptr<const MeshPart> part;
   States states;
   Buffer<std::uint32_t> arrived;  ///< by neighbour
 };
 
 struct PeerStores::Tables {
-  std::vector<std::shared_ptr<const Shared>> neighbours;  ///< whose memory the tables lead to
   Buffer<std::byte> ghosts;        ///< of elements at the rim, where the first state is written
   Buffer<std::byte> other_ghosts;  ///< the second one
   Buffer<std::byte> announced;
@@ -192,22 +191,49 @@ struct PeerStores::Tables {
 std::unique_ptr<PeerStores> PeerStores::make(const KernelShape& shape, const cgen::Type& real,
                                              const Discretization& on, runtime::Device device,
                                              std::int32_t first_at_rim, States states) {
-  constexpr std::size_t word = sizeof(std::uint32_t);
-  std::vector<distributed::Partner> partners;
-  for (const PartNeighbour& neighbour : on.part->neighbours) {
-    partners.push_back({neighbour.part, word, word});
+  const std::vector<PartNeighbour>& neighbours = on.part->neighbours;
+  std::vector<int> partners;
+  for (const PartNeighbour& each : neighbours) {
+    partners.push_back(each.part);
   }
-  std::optional<distributed::Rounds> rounds =
-      distributed::open_rounds(*on.group, partners, stores_name);
-  return rounds ? std::unique_ptr<PeerStores>(new PeerStores(shape, real, on, device, first_at_rim,
-                                                             std::move(states), *std::move(rounds)))
+  std::unique_ptr<distributed::StoreRounds> rounds =
+      distributed::open_store_rounds(*on.group, partners, stores_name);
+  if (rounds == nullptr) {
+    return nullptr;
+  }
+  const std::vector<std::uint32_t> zeros(neighbours.size());
+  auto own = std::make_shared<const Shared>(
+      Shared{std::move(states), distributed::stores_between_processes(*on.group)
+                                    ? Buffer<std::uint32_t>(runtime::shareable_memory(
+                                          device, zeros.size() * sizeof(std::uint32_t)))
+                                    : Buffer<std::uint32_t>(device, zeros.size())});
+  own->arrived.write(zeros);
+  // to each: where its word is, and the places of its elements among this rank's ghosts
+  std::vector<std::vector<std::byte>> texts;
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    std::vector<std::uint32_t> numbers = {static_cast<std::uint32_t>(i)};
+    numbers.insert(numbers.end(), neighbours[i].received_elements.begin(),
+                   neighbours[i].received_elements.end());
+    const auto bytes = distributed::bytes_of(numbers);
+    texts.emplace_back(bytes.begin(), bytes.end());
+  }
+  const auto bytes_of_words = own->arrived.ref().as<std::byte>();
+  const auto theirs = rounds->trade(
+      texts, std::vector{own->states.first->ref(), own->states.second->ref(), bytes_of_words}, own);
+  return theirs ? std::unique_ptr<PeerStores>(new PeerStores(shape, real, on, device, first_at_rim,
+                                                             std::move(own), std::move(rounds),
+                                                             *theirs))
                 : nullptr;
 }
 
 PeerStores::PeerStores(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
-                       runtime::Device device, std::int32_t first_at_rim, States states,
-                       distributed::Rounds rounds)
-    : first_at_rim_(first_at_rim),
+                       runtime::Device device, std::int32_t first_at_rim,
+                       std::shared_ptr<const Shared> own,
+                       std::unique_ptr<distributed::StoreRounds> rounds,
+                       std::span<const distributed::StoreRounds::Given> theirs)
+    : own_(std::move(own)),
+      neighbours_(static_cast<std::int32_t>(theirs.size())),
+      first_at_rim_(first_at_rim),
       elements_(static_cast<std::int32_t>(on.element_count())),
       announce_([&] {
         const bool is_on_host = device.info().id.kind == runtime::BackendKind::host;
@@ -219,13 +245,6 @@ PeerStores::PeerStores(const KernelShape& shape, const cgen::Type& real, const D
       }()),
       rounds_(std::move(rounds)) {
   const std::vector<PartNeighbour>& neighbours = on.part->neighbours;
-  own_ = std::make_shared<const Shared>(
-      Shared{on.part, std::move(states),
-             Buffer<std::uint32_t>(device, std::vector<std::uint32_t>(neighbours.size()))});
-  std::vector<std::shared_ptr<const Shared>> theirs;
-  for (const std::shared_ptr<const void>& each : rounds_.trade(own_)) {
-    theirs.push_back(std::static_pointer_cast<const Shared>(each));
-  }
   const std::int64_t element_numbers = shape.fields * shape.nodes;
   const std::int64_t real_bytes = real == cgen::f32 ? sizeof(float) : sizeof(double);
   const auto at_rim = static_cast<std::size_t>(elements_ - first_at_rim_);
@@ -233,23 +252,19 @@ PeerStores::PeerStores(const KernelShape& shape, const cgen::Type& real, const D
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> copies(at_rim);
   std::vector<DeviceAddress> announced;
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
-    const std::vector<PartNeighbour>& of_other = theirs[i]->part->neighbours;
-    const auto self =
-        std::find_if(of_other.begin(), of_other.end(),
-                     [&](const PartNeighbour& each) { return each.part == on.part->part; });
+    const std::vector<BufferRef<std::byte>>& memory = theirs[i].memory;
+    const auto numbers = distributed::values_of<std::uint32_t>(theirs[i].text);
     for (std::size_t k = 0; k < neighbours[i].sent_elements.size(); ++k) {
-      // all devices of the ranks have one space of addresses
-      const auto index = [&](const auto& of_theirs, const auto& of_own) {
-        const auto distance = static_cast<std::int64_t>(of_theirs->address() - of_own->address());
-        return distance / real_bytes + self->received_elements[k] * element_numbers;
+      // the memory of all ranks is in one space of addresses of this process
+      const auto index = [&](const BufferRef<std::byte>& of_theirs, const auto& of_own) {
+        const auto distance = static_cast<std::int64_t>(of_theirs.address() - of_own->address());
+        return distance / real_bytes + numbers[1 + k] * element_numbers;
       };
       copies[neighbours[i].sent_elements[k] - static_cast<std::uint32_t>(first_at_rim_)]
-          .emplace_back(index(theirs[i]->states.first, own_->states.first),
-                        index(theirs[i]->states.second, own_->states.second));
+          .emplace_back(index(memory[0], own_->states.first),
+                        index(memory[1], own_->states.second));
     }
-    announced.push_back(theirs[i]
-                            ->arrived.subrange(static_cast<std::size_t>(self - of_other.begin()), 1)
-                            .address());
+    announced.push_back(memory[2].as<std::uint32_t>().subrange(numbers[0], 1).address());
   }
   for (const auto& each : copies) {
     copies_ = std::max(copies_, static_cast<std::int32_t>(each.size()));
@@ -263,15 +278,11 @@ PeerStores::PeerStores(const KernelShape& shape, const cgen::Type& real, const D
     }
   }
   tables_ = std::make_unique<const Tables>(
-      Tables{std::move(theirs), table(device, ghosts), table(device, other_ghosts),
-             table(device, announced), table(device, std::vector<std::uint32_t>(2))});
+      Tables{table(device, ghosts), table(device, other_ghosts), table(device, announced),
+             table(device, std::vector<std::uint32_t>(2))});
 }
 
 PeerStores::~PeerStores() = default;
-
-std::int32_t PeerStores::neighbours() const noexcept {
-  return static_cast<std::int32_t>(tables_->neighbours.size());
-}
 
 std::optional<BufferRef<const std::byte>> PeerStores::argument(const std::string& name,
                                                                DeviceAddress written) const {
@@ -288,7 +299,7 @@ std::optional<BufferRef<const std::byte>> PeerStores::argument(const std::string
     return tables_->progress;
   }
   if (name == "given_up") {
-    return rounds_.given_up().as<const std::byte>();
+    return rounds_->given_up().as<const std::byte>();
   }
   return std::nullopt;
 }
@@ -299,8 +310,8 @@ void PeerStores::run(runtime::StreamRef stream, const std::function<void()>& lau
 
 void PeerStores::replay(runtime::StreamRef stream, int rounds,
                         const std::function<void()>& launch) {
-  rounds_.tell(stream);
-  rounds_.replay(rounds, launch);
+  rounds_->tell(stream);
+  rounds_->replay(rounds, launch);
 }
 
 void PeerStores::announce(runtime::StreamRef stream, BufferRef<std::byte> state) {
@@ -322,12 +333,12 @@ void PeerStores::announce(runtime::StreamRef stream, BufferRef<std::byte> state)
 }
 
 void PeerStores::begin_capture() {
-  rounds_.begin_capture();
+  rounds_->begin_capture();
   is_captured_ = true;
 }
 
 void PeerStores::end_capture() {
-  rounds_.end_capture();
+  rounds_->end_capture();
   is_captured_ = false;
 }
 

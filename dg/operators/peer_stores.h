@@ -5,13 +5,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "rtcg/cgen/ast/module.h"
 #include "rtcg/dg/operators/discretization.h"
 #include "rtcg/dg/operators/kernel_writer.h"
-#include "rtcg/distributed/group/rounds.h"
+#include "rtcg/distributed/group/store_rounds.h"
 #include "rtcg/runtime/device/buffer.h"
 #include "rtcg/runtime/device/kernel.h"
 #include "rtcg/runtime/device/stream.h"
@@ -28,8 +29,12 @@
 // No rank waits forever. A kernel of round n waits only for kernels of round n - 1 on other
 // devices. On its own device it waits for nothing: its stream has ended its own round n - 1 before.
 // So the kernels of the first of all rounds that are under way have nothing to wait for, and end;
-// then those of the next one. A kernel is submitted together with those that it waits for
-// (Rounds::replay). If a rank fails, the kernels of its neighbours end by Rounds::given_up.
+// then those of the next one. Of ranks in one process a kernel is submitted together with those
+// that it waits for (Rounds::replay); processes submit theirs when they like. If a rank fails, the
+// kernels of its neighbours end by StoreRounds::given_up.
+//
+// Ranks are threads of one process, or processes of one machine, which open each other's memory by
+// handles of the driver.
 
 namespace rtcg::dg::detail {
 
@@ -55,18 +60,19 @@ void write_ghosts(cgen::BlockBuilder& body, ParameterList& parameters, const cge
 [[nodiscard]] cgen::Module announcing_kernel(const KernelShape& shape, const cgen::Type& real,
                                              bool is_on_host);
 
-/// What the kernels of a rank need to write neighbours' ghosts, and its rounds. The memory of all
-/// stays as long as one of the ranks uses it.
+/// What the kernels of a rank need to write neighbours' ghosts, and its rounds. The memory of a
+/// rank stays as long as one of its neighbours uses it.
 class PeerStores {
  public:
   using States = std::pair<std::shared_ptr<const runtime::Buffer<std::byte>>,
                            std::shared_ptr<const runtime::Buffer<std::byte>>>;
-  /// Neighbours call it together; nothing where devices cannot reach each other, on all ranks.
+  /// Neighbours call it together; nothing where devices cannot reach each other. On ranks that are
+  /// processes that may be so on some of them only.
   ///
   /// @param on      a part that has neighbours
   /// @param first_at_rim  no element before it has neighbours on other ranks
   /// @param states  the memory that stages read and write in turns, that of the next stage first.
-  ///                No work uses it
+  ///                No work uses it. Of processes runtime::is_shareable
   [[nodiscard]] static std::unique_ptr<PeerStores> make(const KernelShape& shape,
                                                         const cgen::Type& real,
                                                         const Discretization& on,
@@ -87,7 +93,7 @@ class PeerStores {
   /// Launches captured work of so many rounds.
   void replay(runtime::StreamRef stream, int rounds, const std::function<void()>& launch);
 
-  [[nodiscard]] std::int32_t neighbours() const noexcept;
+  [[nodiscard]] std::int32_t neighbours() const noexcept { return neighbours_; }
   /// The most ghosts that neighbours have of an element.
   [[nodiscard]] std::int32_t copies() const noexcept { return copies_; }
   /// The memory of a parameter, for kernels that write the state at this address; nothing if it is
@@ -99,18 +105,20 @@ class PeerStores {
   struct Shared;
   struct Tables;
   PeerStores(const KernelShape& shape, const cgen::Type& real, const Discretization& on,
-             runtime::Device device, std::int32_t first_at_rim, States states,
-             distributed::Rounds rounds);
+             runtime::Device device, std::int32_t first_at_rim, std::shared_ptr<const Shared> own,
+             std::unique_ptr<distributed::StoreRounds> rounds,
+             std::span<const distributed::StoreRounds::Given> theirs);
 
   std::shared_ptr<const Shared> own_;
   std::unique_ptr<const Tables> tables_;
+  std::int32_t neighbours_;
   std::int32_t first_at_rim_;
   std::int32_t elements_;
   std::int32_t copies_ = 1;
   std::int64_t numbers_ = 0;  ///< of the elements at the rim
   runtime::Kernel announce_;
   bool is_captured_ = false;
-  distributed::Rounds rounds_;  ///< ends first: its work uses what is above
+  std::unique_ptr<distributed::StoreRounds> rounds_;  ///< ends first: its work uses what is above
 };
 
 }  // namespace rtcg::dg::detail

@@ -121,8 +121,10 @@ struct Solver::Impl {
           *runner, *on, stages_of_step(1),
           fmt::format("{}, {}", key, fused ? to_string(*fused) : "split"), wisdom, is_kept(wisdom));
     } else if (waiting == distributed::Waiting::kernels) {
-      waiting = detail::can_wait_in_kernels(*runner, *on, group) ? waiting
-                                                                 : distributed::Waiting::devices;
+      if (!detail::can_wait_in_kernels(*runner, *on, group)) {
+        waiting = distributed::has_rounds(group) ? distributed::Waiting::devices
+                                                 : distributed::Waiting::hosts;
+      }
       runner->wait_by(waiting, *on);
       runner->clear_state();
       runner->clear_residual(runner->stream());

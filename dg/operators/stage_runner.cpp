@@ -14,6 +14,7 @@
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/graph.h"
+#include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/program.h"
 
 namespace rtcg::dg::detail {
@@ -332,26 +333,54 @@ struct StageRunner::Impl {
     }
   }
 
-  void wait_by(distributed::Waiting waiting, const Discretization& on) {
+  // So that other processes can write it.
+  void make_shareable(const std::string& name) {
+    std::shared_ptr<const Buffer<std::byte>>& place = memory.at(name);
+    if (!runtime::is_shareable(place->ref())) {
+      Buffer<std::byte> other(runtime::shareable_memory(device, place->size_bytes()));
+      runtime::copy_on_device(stream, place->ref(), other.ref());
+      stream.synchronize();
+      place = std::make_shared<const Buffer<std::byte>>(std::move(other));
+    }
+  }
+
+  void make_peers(const Discretization& on) {
+    require_internal(swaps_states(), "stages of one kernel");
+    if (!peer_program) {
+      peer_program = compile(program->fused, GhostPlace::peers);
+      make_ready(*peer_program);
+    }
+    if (distributed::stores_between_processes(*on.group)) {
+      make_shareable("state");
+      make_shareable("next");
+    }
+    peers = PeerStores::make(shape, real, on, device, interior,
+                             {memory.at("state"), memory.at("next")});
+  }
+
+  bool wait_by(distributed::Waiting waiting, const Discretization& on) {
     stream.synchronize();
     repeated = {};  // its graphs use messages of the halo
     halo.reset();
     peers.reset();
+    const bool has_neighbours = on.part && !on.part->neighbours.empty();
     if (waiting == distributed::Waiting::kernels) {
-      require_internal(swaps_states(), "stages of one kernel");
-      if (!peer_program) {
-        peer_program = compile(program->fused, GhostPlace::peers);
-        make_ready(*peer_program);
+      if (has_neighbours) {
+        make_peers(on);
       }
-      peers = PeerStores::make(shape, real, on, device, interior,
-                               {memory.at("state"), memory.at("next")});
-      if (peers) {
-        peers->announce(stream, at("state").ref());
+      const bool is_able = peers || !has_neighbours;
+      if (on.group &&
+          on.group->all_reduce(std::int64_t{is_able}, distributed::Operation::min) == 0) {
+        peers.reset();
+        waiting = distributed::Waiting::devices;
       }
     }
-    if (!peers) {
+    if (peers) {
+      peers->announce(stream, at("state").ref());
+    } else if (has_neighbours) {
       halo = std::make_shared<Halo>(shape, real, on, device, waiting);
     }
+    return waiting == distributed::Waiting::kernels;
   }
 
   using GraphKey = std::pair<runtime::DeviceAddress, int>;
@@ -486,10 +515,8 @@ void StageRunner::reshape(const FusedShape& fused) {
   impl_->make_ready(*impl_->program);
 }
 
-void StageRunner::wait_by(distributed::Waiting waiting, const Discretization& on) {
-  if (on.part && !on.part->neighbours.empty()) {
-    impl_->wait_by(waiting, on);
-  }
+bool StageRunner::wait_by(distributed::Waiting waiting, const Discretization& on) {
+  return impl_->wait_by(waiting, on);
 }
 
 bool StageRunner::can_wait_in_kernels() const {

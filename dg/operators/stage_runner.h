@@ -74,7 +74,10 @@ class StageRunner {
   [[nodiscard]] bool can_wait_in_kernels() const;
   /// Messages of later stages are waited for in this way. Ghosts are forgotten, so that a state has
   /// to be written next. All ranks call it.
-  void wait_by(distributed::Waiting waiting, const Discretization& on);
+  ///
+  /// @returns  whether kernels wait: not if they were asked to, but a rank cannot reach memory of
+  ///           another one. The same on all ranks
+  bool wait_by(distributed::Waiting waiting, const Discretization& on);
   /// Null on a mesh without neighbours, and where kernels wait.
   [[nodiscard]] std::shared_ptr<Halo> halo() const;
   [[nodiscard]] const KernelShape& shape() const;

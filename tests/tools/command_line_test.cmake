@@ -562,6 +562,28 @@ expect(0 "\"ranks\": 2.*\"waiting\": \"hosts\".*${energy}" dg maxwell box:3 -N 2
   --devices host,host --waiting measured)
 # ranks that share a device
 expect(0 "\"waiting\": \"hosts\"" dg maxwell box:3 -N 2 --until 0.1 --json --ranks 2 --waiting kernels)
+# processes, whose kernels store into memory of the others: the file has the bits of one rank
+find_program(MPIRUN_OPENMPI mpirun.openmpi)
+find_program(MPIRUN_MPICH mpirun.mpich)
+foreach(dtype f32 f64)
+  expect(0 "energy" dg maxwell box:3 -N 2 -d host --until 0.1 --dtype ${dtype} -c one.checkpoint)
+  foreach(launcher ${MPIRUN_OPENMPI} ${MPIRUN_MPICH})
+    set(options)
+    if(launcher MATCHES openmpi)
+      set(options --allow-run-as-root --oversubscribe)
+    endif()
+    execute_process(COMMAND ${launcher} ${options} -n 3 ${RTCG} dg maxwell box:3 -N 2 -d host --until 0.1
+      --dtype ${dtype} --mpi --waiting kernels -c three.checkpoint
+      WORKING_DIRECTORY ${WORK} RESULT_VARIABLE found OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 120)
+    file(SHA256 ${WORK}/one.checkpoint one)
+    file(SHA256 ${WORK}/three.checkpoint three)
+    if(NOT found EQUAL 0 OR NOT output MATCHES "kernels wait" OR NOT one STREQUAL three)
+      message(FATAL_ERROR "${launcher} -n 3 rtcg dg --mpi --waiting kernels should have the bits of one rank, but "
+        "exited with ${found} and printed:\n${output}")
+    endif()
+    file(REMOVE ${WORK}/three.checkpoint)
+  endforeach()
+endforeach()
 expect(0 "3 ranks .threads., the first on.*wrote ranks_vtu/wave_0000.pvtu" dg wave box:3 -d host --ranks 3 --until 0.1
   --vtu ranks_vtu -p ranks.png -c ranks.checkpoint)
 file(READ ${WORK}/ranks_vtu/wave_0000.pvtu pieces)
