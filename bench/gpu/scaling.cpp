@@ -90,6 +90,10 @@ const char* name_of(Way way) {
          : way == Way::nccl  ? "nccl"
                              : "stores";
 }
+bool is_wanted(Way way) {
+  const char* given = std::getenv("RTCG_SCALING_WAYS");
+  return given == nullptr || std::string(given).find(name_of(way)) != std::string::npos;
+}
 const char* name_of(dg::Precision precision) {
   return precision == dg::Precision::single ? "f32" : "f64";
 }
@@ -159,7 +163,7 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
     note("state");
     std::vector<Way> ways = {first};
     std::shared_ptr<const dg::Discretization> by_nccl;
-    if (first == Way::peer && threads.size() > 1 && has_nccl()) {
+    if (first == Way::peer && threads.size() > 1 && has_nccl() && is_wanted(Way::nccl)) {
       auto same = std::make_shared<dg::Discretization>(*on);
       same->group = distributed::nccl_group(threads);
       by_nccl = std::move(same);
@@ -183,13 +187,16 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
       }
     }
   };
-  distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::peer); },
-                         {.waiting = distributed::Waiting::devices});
+  const auto measure_way = [&](Way way, distributed::Waiting waiting) {
+    if (is_wanted(way) || (way == Way::peer && devices.size() == 1)) {
+      distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, way); },
+                             {.waiting = waiting});
+    }
+  };
+  measure_way(Way::peer, distributed::Waiting::devices);
   if (devices.size() > 1) {
-    distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::hosts); },
-                           {.waiting = distributed::Waiting::hosts});
-    distributed::run_ranks(devices, [&](const Group& group) { measure_ranks(group, Way::stores); },
-                           {.waiting = distributed::Waiting::kernels});
+    measure_way(Way::hosts, distributed::Waiting::hosts);
+    measure_way(Way::stores, distributed::Waiting::kernels);
   }
   std::printf("\n");
   return result;
