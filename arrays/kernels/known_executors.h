@@ -1,10 +1,9 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <map>
-#include <mutex>
 #include <tuple>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/loopy/execute/executor.h"
 
 namespace rtcg::arrays::detail {
@@ -18,18 +17,11 @@ class KnownExecutors {
   /// @param make  gives the kernel of a key that is new
   template <class Make>
   const loopy::Executor& of(runtime::Device device, const Key& key, const Make& make) {
-    const std::lock_guard lock(mutex_);
-    auto found = known_.find({&device.backend(), key});
-    if (found == known_.end()) {
-      found =
-          known_.emplace(std::tuple(&device.backend(), key), loopy::Executor(make(), device)).first;
-    }
-    return found->second;
+    return known_.of({&device.backend(), key}, [&] { return loopy::Executor(make(), device); });
   }
 
  private:
-  std::mutex mutex_{};
-  std::map<std::tuple<const runtime::Backend*, Key>, loopy::Executor> known_{};
+  MadeOnce<std::tuple<const runtime::Backend*, Key>, loopy::Executor> known_{};
 };
 
 }  // namespace rtcg::arrays::detail

@@ -2,10 +2,11 @@
 #include "rtcg/arrays/random/random_kernels.h"
 
 #include <map>
-#include <mutex>
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "rtcg/arrays/core/made_once.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -335,20 +336,12 @@ typedef long long random_i64;
 
 ElementwiseKernel random_kernel(RandomKind kind, DType dtype, RandomAlgorithm algorithm,
                                 bool has_wide_blocks) {
-  static std::mutex mutex;
-  // never destroyed: kernels may be needed until the drivers are gone
-  static auto& kernels =
-      *new std::map<std::tuple<RandomKind, DType, RandomAlgorithm, bool>, ElementwiseKernel>;
-  const std::lock_guard lock(mutex);
-  const std::tuple key(kind, dtype, algorithm, has_wide_blocks);
-  const auto found = kernels.find(key);
-  if (found != kernels.end()) {
-    return found->second;
-  }
-  return kernels
-      .emplace(key, is_by_block(kind) ? make_block_kernel(kind, dtype, algorithm, has_wide_blocks)
-                                      : make_draw_kernel(kind, dtype, algorithm))
-      .first->second;
+  using Key = std::tuple<RandomKind, DType, RandomAlgorithm, bool>;
+  static auto& kernels = *new MadeOnce<Key, ElementwiseKernel>;
+  return kernels.of({kind, dtype, algorithm, has_wide_blocks}, [&] {
+    return is_by_block(kind) ? make_block_kernel(kind, dtype, algorithm, has_wide_blocks)
+                             : make_draw_kernel(kind, dtype, algorithm);
+  });
 }
 
 }  // namespace rtcg::arrays::detail

@@ -1,7 +1,6 @@
 #include "rtcg/arrays/scan/copy_if.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/scan/scanned_expression.h"
 #include "rtcg/arrays/scan/selecting_call.h"
@@ -48,14 +48,8 @@ detail::SelectionForm form_of(Selected what, DType word, bool is_long) {
 /// Made once for each size of elements.
 const detail::SelectingCall& selection(Selected what, DType word, bool is_long) {
   using Key = std::tuple<Selected, DType, bool>;
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<Key, std::unique_ptr<const detail::SelectingCall>>;
-  const std::lock_guard lock(mutex);
-  auto& call = made[{what, word, is_long}];
-  if (!call) {
-    call = std::make_unique<const detail::SelectingCall>(form_of(what, word, is_long));
-  }
-  return *call;
+  static auto& made = *new detail::MadeOnce<Key, detail::SelectingCall>;
+  return made.of({what, word, is_long}, [&] { return form_of(what, word, is_long); });
 }
 
 /// A selection by an expression that the kernel computes itself, with the arguments of a call.

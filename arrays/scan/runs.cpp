@@ -1,13 +1,11 @@
 #include "rtcg/arrays/scan/runs.h"
 
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/lazy/operand.h"
@@ -128,15 +126,9 @@ detail::SelectionForm form_of_runs(OfRuns what, DType key, const Combined& combi
 const detail::SelectingCall& call_for_runs(OfRuns what, DType key, const Combined& combined,
                                            bool is_long) {
   using Key = std::tuple<OfRuns, DType, Combined, bool>;
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<Key, std::unique_ptr<const detail::SelectingCall>>;
-  const std::lock_guard lock(mutex);
-  auto& call = made[{what, key, combined, is_long}];
-  if (!call) {
-    call =
-        std::make_unique<const detail::SelectingCall>(form_of_runs(what, key, combined, is_long));
-  }
-  return *call;
+  static auto& made = *new detail::MadeOnce<Key, detail::SelectingCall>;
+  return made.of({what, key, combined, is_long},
+                 [&] { return form_of_runs(what, key, combined, is_long); });
 }
 
 /// @param values  null but for totals; numbers of `combined.dtype`

@@ -1,12 +1,11 @@
 #include "rtcg/arrays/scan/scan_by_key.h"
 
-#include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/lazy/evaluate.h"
 #include "rtcg/arrays/lazy/make_node.h"
 #include "rtcg/arrays/lazy/operand.h"
@@ -50,27 +49,20 @@ std::string joined(ScanOp op) {
 /// One for each operation and types; kept for good.
 const ScanKernel& kernel_for(ScanOp op, DType value, DType key, bool is_exclusive) {
   using Key = std::tuple<ScanOp, DType, DType, bool>;
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<Key, ScanKernel>;
-  const std::lock_guard lock(mutex);
-  const Key which{op, value, key, is_exclusive};
-  auto found = made.find(which);
-  if (found == made.end()) {
-    ScanText text{.input = "x[i]",
-                  .scan = fmt::format("across_seg_boundary ? b : ({})", joined(op)),
-                  .neutral = neutral_of(op, value),
-                  .output = is_exclusive ? "y[i] = prev_item" : "y[i] = item",
-                  .segment_start = "i > 0 && key[i] != key[i - 1]"};
+  static auto& made = *new detail::MadeOnce<Key, ScanKernel>;
+  return made.of({op, value, key, is_exclusive}, [&] {
+    const ScanText text{.input = "x[i]",
+                        .scan = fmt::format("across_seg_boundary ? b : ({})", joined(op)),
+                        .neutral = neutral_of(op, value),
+                        .output = is_exclusive ? "y[i] = prev_item" : "y[i] = item",
+                        .segment_start = "i > 0 && key[i] != key[i - 1]"};
     KernelArgument values = array_argument(value, "x");
     KernelArgument keys = array_argument(key, "key");
     values.is_const = true;
     keys.is_const = true;
-    found = made.emplace(which, ScanKernel(value, std::move(text),
-                                           {values, keys, array_argument(value, "y")},
-                                           {.name = "scan_by_key"}))
-                .first;
-  }
-  return found->second;
+    return ScanKernel(value, text, {values, keys, array_argument(value, "y")},
+                      {.name = "scan_by_key"});
+  });
 }
 
 }  // namespace

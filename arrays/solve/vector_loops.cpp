@@ -2,12 +2,11 @@
 
 #include <compare>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/kernels/blocks_at_once.h"
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
@@ -216,33 +215,20 @@ void turn_direction(runtime::StreamRef stream, const AnyArray& p, const AnyArray
 void multiply_blocks(runtime::StreamRef stream, const AnyArray& blocks, const AnyArray& r,
                      const AnyArray& z) {
   // planned by the loop engine for each size of blocks
-  static auto& mutex = *new std::mutex;
-  static auto& known = *new std::map<std::pair<DType, std::int64_t>, LoopCall>;
+  static auto& known = *new MadeOnce<std::pair<DType, std::int64_t>, LoopCall>;
   const std::int64_t size = blocks.shape()[1];
-  const LoopCall& product = [&]() -> const LoopCall& {
-    const std::lock_guard lock(mutex);
-    auto found = known.find({r.dtype(), size});
-    if (found == known.end()) {
-      loopy::KernelOptions options;
-      options.name = "block_diagonal_product";
-      options.default_type = loop_type(r.dtype());
-      options.arguments =
-          fmt::format("blocks: [(n + {1})//{0}, {0}, {0}]; r, z: [n]; n: i32", size, size - 1);
-      options.assumptions = "n >= 1";
-      found = known
-                  .try_emplace({r.dtype(), size},
-                               loopy::make_kernel(
-                                   fmt::format("{{[e, i, j]: 0 <= e and 0 <= i, j < {0} and "
-                                               "{0}*e + i < n and {0}*e + j < n}}",
-                                               size),
-                                   fmt::format("z[{0}*e + i] = sum(j, blocks[e, i, j]*r[{0}*e + "
-                                               "j])",
-                                               size),
-                                   options))
-                  .first;
-    }
-    return found->second;
-  }();
+  const LoopCall& product = known.of({r.dtype(), size}, [&] {
+    loopy::KernelOptions options;
+    options.name = "block_diagonal_product";
+    options.default_type = loop_type(r.dtype());
+    options.arguments =
+        fmt::format("blocks: [(n + {1})//{0}, {0}, {0}]; r, z: [n]; n: i32", size, size - 1);
+    options.assumptions = "n >= 1";
+    return loopy::make_kernel(
+        fmt::format("{{[e, i, j]: 0 <= e and 0 <= i, j < {0} and {0}*e + i < n and {0}*e + j < n}}",
+                    size),
+        fmt::format("z[{0}*e + i] = sum(j, blocks[e, i, j]*r[{0}*e + j])", size), options);
+  });
   product.run(stream, {{"blocks", blocks}, {"r", r}, {"z", z}}, {{"n", r.count()}});
 }
 

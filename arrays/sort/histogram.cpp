@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
@@ -42,8 +40,7 @@ bool is_counted_by_blocks(runtime::Device device, const detail::CountingForm& fo
 void count_values(runtime::StreamRef stream, const detail::CountingForm& form, bool is_by_blocks,
                   const std::vector<std::pair<std::string, AnyArray>>& arrays, std::int64_t count,
                   std::int64_t bins) {
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<detail::CountingForm, std::unique_ptr<const detail::LoopCall>>;
+  static auto& made = *new detail::MadeOnce<detail::CountingForm, detail::LoopCall>;
   static auto& blocks = *new detail::KnownExecutors<detail::CountingForm>;
   const runtime::Device device = stream.device();
   if (is_by_blocks) {
@@ -58,15 +55,8 @@ void count_values(runtime::StreamRef stream, const detail::CountingForm& form, b
     })(stream, arguments);
     return;
   }
-  const detail::LoopCall& call = [&]() -> const detail::LoopCall& {
-    const std::lock_guard lock(mutex);
-    auto& kernel = made[form];
-    if (!kernel) {
-      kernel = std::make_unique<const detail::LoopCall>(detail::counting_kernel(form));
-    }
-    return *kernel;
-  }();
-  call.run(stream, arrays, {{"n", count}, {"bins", bins}});
+  made.of(form, [&] { return detail::counting_kernel(form); })
+      .run(stream, arrays, {{"n", count}, {"bins", bins}});
 }
 
 void check_weights(const std::optional<AnyArray>& weights, const Extents& shape) {

@@ -1,12 +1,12 @@
 #include "rtcg/arrays/sort/list_builder.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
@@ -209,12 +209,7 @@ struct ListBuilder::Program {
   }
 
   [[nodiscard]] const Kernels& kernels_without(const std::set<std::string>& omitted) const {
-    const std::lock_guard lock(mutex);
-    auto found = made.find(omitted);
-    if (found == made.end()) {
-      found = made.emplace(omitted, make_kernels(omitted)).first;
-    }
-    return found->second;
+    return made.of(omitted, [&] { return make_kernels(omitted); });
   }
 
   std::map<std::string, BuiltList> run(std::int64_t objects, const std::vector<Expression>& values,
@@ -293,8 +288,7 @@ struct ListBuilder::Program {
   SourceOrigin where;
   NameGenerator names{};
   std::map<std::string, OwnNames> own{};
-  mutable std::mutex mutex{};  // of made
-  mutable std::map<std::set<std::string>, Kernels> made{};
+  mutable detail::MadeOnce<std::set<std::string>, Kernels> made{};
 };
 
 ListBuilder::ListBuilder(std::vector<ListDeclaration> lists, std::string_view generate,

@@ -1,9 +1,6 @@
 #include "rtcg/arrays/sort/radix_sort.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/create/create.h"
+#include "rtcg/arrays/kernels/known_executors.h"
 #include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_scan.h"
 #include "rtcg/arrays/lazy/evaluate.h"
@@ -87,21 +86,12 @@ loopy::Kernel run_kernel(const RadixKeys& what, DType value, DType count, bool m
 }
 
 /// The kernel on a device, made once.
-loopy::Executor run_executor(const RadixKeys& what, DType value, DType count, bool moves,
-                             bool has_values, runtime::Device device) {
-  using Key = std::tuple<const runtime::Backend*, DType, bool, DType, DType, bool, bool>;
-  static auto& mutex = *new std::mutex;
-  static auto& made =
-      *new std::map<Key, loopy::Executor>;  // never destroyed: drivers may be unloaded
-  const std::lock_guard lock(mutex);
-  const Key key{&device.backend(), what.dtype, what.is_descending, value, count, moves, has_values};
-  auto found = made.find(key);
-  if (found == made.end()) {
-    found = made.emplace(key,
-                         loopy::Executor(run_kernel(what, value, count, moves, has_values), device))
-                .first;
-  }
-  return found->second;
+const loopy::Executor& run_executor(const RadixKeys& what, DType value, DType count, bool moves,
+                                    bool has_values, runtime::Device device) {
+  using Key = std::tuple<DType, bool, DType, DType, bool, bool>;
+  static auto& known = *new KnownExecutors<Key>;
+  return known.of(device, {what.dtype, what.is_descending, value, count, moves, has_values},
+                  [&] { return run_kernel(what, value, count, moves, has_values); });
 }
 
 /// Where runs begin, and the end of the last.
@@ -145,8 +135,8 @@ RadixPairs sort_runs(runtime::StreamRef stream, const RadixPairs& given, const R
   const bool has_values = given.values.has_value();
   const DType value = has_values ? given.values->dtype() : DType::u8;
   const runtime::Device device = stream.device();
-  const loopy::Executor counting = run_executor(what, DType::u8, number, false, false, device);
-  const loopy::Executor moving = run_executor(what, value, number, true, has_values, device);
+  const loopy::Executor& counting = run_executor(what, DType::u8, number, false, false, device);
+  const loopy::Executor& moving = run_executor(what, value, number, true, has_values, device);
   return in_passes(
       given, what.passes(), stream, [&](int pass, const RadixPairs& from, const RadixPairs& to) {
         const auto arguments = [&](const AnyArray& table) {
@@ -175,14 +165,9 @@ RadixPairs sort_runs(runtime::StreamRef stream, const RadixPairs& given, const R
 
 const LoopCall& digit_counting(const RadixKeys& what, DType count) {
   using Key = std::tuple<DType, bool, int, int, DType>;
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<Key, std::unique_ptr<const LoopCall>>;
-  const std::lock_guard lock(mutex);
-  auto& kernel = made[{what.dtype, what.is_descending, what.begin_bit, what.end_bit, count}];
-  if (!kernel) {
-    kernel = std::make_unique<const LoopCall>(digit_counts(what, count));
-  }
-  return *kernel;
+  static auto& made = *new MadeOnce<Key, LoopCall>;
+  return made.of({what.dtype, what.is_descending, what.begin_bit, what.end_bit, count},
+                 [&] { return digit_counts(what, count); });
 }
 
 bool has_blocks(runtime::StreamRef stream) {

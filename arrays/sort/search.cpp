@@ -1,11 +1,10 @@
 #include "rtcg/arrays/sort/search.h"
 
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/kernels/elementwise_kernel.h"
@@ -27,11 +26,8 @@ void check_search_type(DType dtype) {
 
 /// A binary search for each element; kept for good.
 const ElementwiseKernel& search_kernel(DType dtype, SearchSide side) {
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<std::pair<DType, SearchSide>, ElementwiseKernel>;
-  const std::lock_guard lock(mutex);
-  auto found = made.find({dtype, side});
-  if (found == made.end()) {
+  static auto& made = *new detail::MadeOnce<std::pair<DType, SearchSide>, ElementwiseKernel>;
+  return made.of({dtype, side}, [&] {
     KernelArgument sorted = array_argument(dtype, "sorted");
     KernelArgument value = array_argument(dtype, "value");
     sorted.is_const = true;
@@ -43,19 +39,16 @@ const ElementwiseKernel& search_kernel(DType dtype, SearchSide side) {
         side == SearchSide::left
             ? fmt::format(fmt::runtime(less), "sorted[middle]", "value[i]")
             : "!" + fmt::format(fmt::runtime(less), "value[i]", "sorted[middle]");
-    found = made.emplace(std::pair(dtype, side),
-                         ElementwiseKernel({sorted, number_argument(DType::i64, "length"), value,
-                                            array_argument(DType::i64, "place")},
-                                           "long first = 0; long after = length; "
-                                           "while (first < after) { "
-                                           "const long middle = first + (after - first) / 2; if (" +
-                                               is_before +
-                                               ") { first = middle + 1; } else { after = middle; } "
-                                               "} place[i] = first;",
-                                           {.name = "searchsorted"}))
-                .first;
-  }
-  return found->second;
+    return ElementwiseKernel(
+        {sorted, number_argument(DType::i64, "length"), value, array_argument(DType::i64, "place")},
+        "long first = 0; long after = length; "
+        "while (first < after) { "
+        "const long middle = first + (after - first) / 2; if (" +
+            is_before +
+            ") { first = middle + 1; } else { after = middle; } "
+            "} place[i] = first;",
+        {.name = "searchsorted"});
+  });
 }
 
 }  // namespace

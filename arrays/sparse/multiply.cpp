@@ -1,12 +1,11 @@
 // Products of sparse matrices: kernels of the loop engine with rows of computed lengths, and rows
 // in kernels of expressions.
-#include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/kernels/loop_call.h"
 #include "rtcg/arrays/kernels/loop_lowering.h"
@@ -53,14 +52,9 @@ loopy::Kernel sparse_product(DType dtype, bool has_columns, const detail::Column
 const detail::LoopCall& product_of(DType dtype, bool has_columns,
                                    const detail::ColumnPackets& packets) {
   using Key = std::tuple<DType, bool, detail::ColumnPackets>;
-  static std::mutex mutex;
-  static auto& known = *new std::map<Key, std::unique_ptr<const detail::LoopCall>>;
-  const std::lock_guard lock(mutex);
-  auto& product = known[{dtype, has_columns, packets}];
-  if (!product) {
-    product = std::make_unique<const detail::LoopCall>(sparse_product(dtype, has_columns, packets));
-  }
-  return *product;
+  static auto& known = *new detail::MadeOnce<Key, detail::LoopCall>;
+  return known.of({dtype, has_columns, packets},
+                  [&] { return sparse_product(dtype, has_columns, packets); });
 }
 
 void require_fitting(const AnySparseMatrix& a, DType dtype, const Extents& shape) {

@@ -1,14 +1,12 @@
 // What is computed row by row of a sparse matrix, but products: kernels of the loop engine with
 // rows of computed lengths.
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "rtcg/arrays/core/made_once.h"
 #include "rtcg/arrays/create/create.h"
 #include "rtcg/arrays/create/indexing.h"
 #include "rtcg/arrays/kernels/loop_call.h"
@@ -28,24 +26,19 @@ namespace {
 const detail::LoopCall& row_kernel(DType dtype, const std::string& name,
                                    const std::string& statement, const std::string& arguments) {
   using Key = std::tuple<DType, std::string>;
-  static std::mutex mutex;
-  static auto& known = *new std::map<Key, std::unique_ptr<const detail::LoopCall>>;
-  const std::lock_guard lock(mutex);
-  auto& kernel = known[{dtype, name}];
-  if (!kernel) {
+  static auto& known = *new detail::MadeOnce<Key, detail::LoopCall>;
+  return known.of({dtype, name}, [&] {
     loopy::KernelOptions options;
     options.name = name;
     options.default_type = detail::loop_type(dtype);
     options.arguments = arguments;
     options.assumptions = "n >= 1 and nz >= 1";
-    kernel = std::make_unique<const detail::LoopCall>(
-        loopy::make_kernel("{[i]: 0 <= i < n} {[k]: begin <= k < end}",
-                           fmt::format("<> begin = first[i] {{id=begin}}\n"
-                                       "<> end = first[i + 1] {{id=end}}\n{}",
-                                       statement),
-                           options));
-  }
-  return *kernel;
+    return loopy::make_kernel("{[i]: 0 <= i < n} {[k]: begin <= k < end}",
+                              fmt::format("<> begin = first[i] {{id=begin}}\n"
+                                          "<> end = first[i + 1] {{id=end}}\n{}",
+                                          statement),
+                              options);
+  });
 }
 
 /// @throws InvalidInput  arrays.sparse.shape_mismatch, arrays.sparse.dtype
