@@ -115,21 +115,8 @@ std::shared_ptr<Handle> handle_of(const CusolverApi& api, runtime::StreamRef str
   return handles.front().second;
 }
 
-int type_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return 0;
-    case DType::f64:
-      return 1;
-    case DType::c64:
-      return 4;
-    default:
-      return 5;
-  }
-}
-
 std::size_t place_of(DType dtype) {
-  const int type = type_of(dtype);
+  const int type = cuda_type_of(dtype);
   return static_cast<std::size_t>(type < 4 ? type : type - 2);
 }
 
@@ -157,8 +144,8 @@ class Call {
   [[nodiscard]] std::int64_t count() const { return a_.shape()[0]; }
   [[nodiscard]] std::int64_t columns() const { return a_.shape()[1]; }
   [[nodiscard]] std::int64_t rows() const { return a_.shape()[2]; }
-  [[nodiscard]] int type() const { return type_of(a_.dtype()); }
-  [[nodiscard]] int real_type() const { return type_of(real_of(a_.dtype())); }
+  [[nodiscard]] int type() const { return cuda_type_of(a_.dtype()); }
+  [[nodiscard]] int real_type() const { return cuda_type_of(real_of(a_.dtype())); }
   [[nodiscard]] void* handle() const { return handle_->handle; }
   [[nodiscard]] void* options() const { return handle_->options; }
   /// What an array has for a matrix.

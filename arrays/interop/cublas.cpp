@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <type_traits>
@@ -38,27 +37,6 @@ void must(int status, const char* function) {
                       fmt::format("cuBLAS refuses a product of matrices with status {}", status),
                       function, std::to_string(status));
   }
-}
-
-/// A handle of cuBLAS serves one thread at a time; there is one for each device. Never destroyed:
-/// the library may be gone before.
-struct Handle {
-  std::mutex mutex;
-  void* handle = nullptr;
-};
-
-Handle& handle_of(const CublasApi& api, runtime::Device device) {
-  struct All {
-    std::mutex mutex;
-    std::map<std::pair<const CublasApi*, const runtime::Backend*>, Handle> handles;
-  };
-  static All& all = *new All;
-  const std::lock_guard lock(all.mutex);
-  Handle& made = all.handles[{&api, &device.backend()}];
-  if (made.handle == nullptr) {
-    must(api.create(&made.handle), "cublasCreate");
-  }
-  return made;
 }
 
 /// How cuBLAS sees a matrix of C order: as its transpose, or, where columns are contiguous, as it
@@ -197,7 +175,11 @@ void multiply_with(const CublasApi& api, runtime::StreamRef stream, const AnyArr
   for (const AnyArray* each : {&a, &b, &c}) {
     each->storage()->use_on(stream);
   }
-  Handle& handle = handle_of(api, stream.device());
+  const LibraryHandle& handle = handle_of_device(api, stream.device(), [&] {
+    void* made = nullptr;
+    must(api.create(&made), "cublasCreate");
+    return made;
+  });
   // of the stream's own order: a workspace that streams share would be written by two at once
   constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
   const runtime::Memory workspace =

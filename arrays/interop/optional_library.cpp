@@ -36,4 +36,17 @@ OptionalLibrary open_library(const char* variable, std::vector<std::string> name
   return result;
 }
 
+int cuda_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return 0;
+    case DType::f64:
+      return 1;
+    case DType::c64:
+      return 4;
+    default:
+      return 5;
+  }
+}
+
 }  // namespace rtcg::arrays::detail

@@ -2,10 +2,15 @@
 // Internal header: it is not installed.
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "rtcg/arrays/core/dtype.h"
+#include "rtcg/arrays/core/made_once.h"
+#include "rtcg/runtime/device/device.h"
 
 // Libraries that are used where they are found.
 
@@ -65,5 +70,27 @@ template <class Api>
   result.api.library = result.library.name;
   return result;
 }
+
+/// A handle of a library, which serves one thread at a time.
+struct LibraryHandle {
+  explicit LibraryHandle(void* made) : handle(made) {}
+
+  void* handle;
+  mutable std::mutex mutex{};
+};
+
+/// That of the device. It is never destroyed: the library may be gone before.
+///
+/// @param create  makes the handle at the first call
+template <class Api, class Create>
+[[nodiscard]] const LibraryHandle& handle_of_device(const Api& api, runtime::Device device,
+                                                    const Create& create) {
+  using Key = std::pair<const Api*, const runtime::Backend*>;
+  static auto& handles = *new MadeOnce<Key, LibraryHandle>;
+  return handles.of({&api, &device.backend()}, create);
+}
+
+/// What NVIDIA's libraries call f32, f64, c64 and c128.
+[[nodiscard]] int cuda_type_of(DType dtype);
 
 }  // namespace rtcg::arrays::detail

@@ -1,6 +1,5 @@
 #include "rtcg/arrays/sparse/cusparse.h"
 
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,44 +39,10 @@ void must(int status, const char* function) {
   }
 }
 
-/// A handle serves one thread at a time; there is one for each device. Never destroyed: the library
-/// may be gone before.
-struct HandleOfDevice {
-  std::mutex mutex;
-  void* handle = nullptr;
-};
-
-HandleOfDevice& cusparse_handle(const CusparseApi& api, runtime::Device device) {
-  struct All {
-    std::mutex mutex;
-    std::map<std::pair<const CusparseApi*, const runtime::Backend*>, HandleOfDevice> handles;
-  };
-  static All& all = *new All;
-  const std::lock_guard lock(all.mutex);
-  HandleOfDevice& made = all.handles[{&api, &device.backend()}];
-  if (made.handle == nullptr) {
-    must(api.create(&made.handle), "cusparseCreate");
-  }
-  return made;
-}
-
 constexpr int not_transposed = 0;
 constexpr int standard_algorithm = 0;
 constexpr int index_of_32_bits = 2;
 constexpr int rows_one_after_the_other = 2;
-
-int cuda_type_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return 0;
-    case DType::f64:
-      return 1;
-    case DType::c64:
-      return 4;
-    default:
-      return 5;
-  }
-}
 
 /// 0 or 1 in the element type; as wide as the widest.
 const void* factor(int type, bool is_one) {
@@ -159,7 +124,11 @@ void CusparseProduct::run(runtime::StreamRef stream, const AnyArray& x, const An
   for (const AnyArray* each : {&first_, &column_, &value_, &x, &y}) {
     each->storage()->use_on(stream);
   }
-  HandleOfDevice& handle = cusparse_handle(api_, stream.device());
+  const LibraryHandle& handle = handle_of_device(api_, stream.device(), [&] {
+    void* made = nullptr;
+    must(api_.create(&made), "cusparseCreate");
+    return made;
+  });
   const std::scoped_lock lock(mutex_, handle.mutex);
   must(api_.set_stream(handle.handle, stream.native_handle()), "cusparseSetStream");
   if (x.axes() == 1) {
