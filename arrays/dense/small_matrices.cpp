@@ -1,13 +1,14 @@
 #include "rtcg/arrays/dense/small_matrices.h"
 
-#include <map>
-#include <mutex>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "rtcg/arrays/core/made_once.h"
 
 namespace rtcg::arrays::detail {
 namespace {
@@ -61,24 +62,6 @@ std::string with_types(std::string_view text, DType dtype) {
   replace("REAL", real);
   replace("ROUNDING", is_single ? "5.9604645e-8f" : "1.1102230246251565e-16");
   return result;
-}
-
-/// The kernel of that name for elements of that type, made once.
-const ElementwiseKernel& small_kernel(const char* name, DType dtype, std::string_view arguments,
-                                      std::string_view text) {
-  using Key = std::pair<std::string, DType>;
-  static auto& mutex = *new std::mutex;
-  static auto& made = *new std::map<Key, ElementwiseKernel>;  // drivers may be unloaded first
-  const std::lock_guard lock(mutex);
-  const Key key(name, dtype);
-  auto found = made.find(key);
-  if (found == made.end()) {
-    found =
-        made.emplace(key, ElementwiseKernel(with_types(arguments, dtype), with_types(text, dtype),
-                                            {.preamble = number_functions(dtype), .name = name}))
-            .first;
-  }
-  return found->second;
 }
 
 // Element e of matrix i is at e * ae + i * ai, those of others likewise.
@@ -452,54 +435,63 @@ constexpr std::string_view svd_text = R"(
   info[i] = bad || rotates ? 1 : 0;
 )";
 
-const ElementwiseKernel& lu_kernel(DType dtype) {
-  return small_kernel(
-      "factor_lu", dtype,
-      "VALUE *a, int *pivots, int *info, long ae, long ai, long pe, long pi, int order", lu_text);
+/// The steps of the matrices follow the pointers, those of `a` as ae and ai, then the numbers.
+struct SmallKernel {
+  const char* name;
+  const char* pointers;
+  const char* matrices;  ///< by their letters
+  const char* numbers;
+  std::string_view text;
+};
+
+constexpr SmallKernel lu_kernel = {"factor_lu", "VALUE *a, int *pivots, int *info", "ap",
+                                   "int order", lu_text};
+constexpr SmallKernel lu_solution_kernel = {"solve_lu",
+                                            "const VALUE *a, const int *pivots, VALUE *b", "apb",
+                                            "int order, int columns", solve_text};
+constexpr SmallKernel determinant_kernel = {"multiply_pivots",
+                                            "const VALUE *a, const int *pivots, VALUE *result",
+                                            "ap", "int order", determinant_text};
+constexpr SmallKernel cholesky_kernel = {"factor_cholesky", "VALUE *a, int *info", "a", "int order",
+                                         cholesky_text};
+constexpr SmallKernel qr_kernel = {"factor_qr", "VALUE *a, VALUE *q, VALUE *work", "aqw",
+                                   "int rows, int columns", qr_text};
+constexpr SmallKernel eigh_kernel = {"find_eigenvalues", "VALUE *a, VALUE *v, REAL *w, int *info",
+                                     "avw", "int order", eigh_text};
+constexpr SmallKernel svd_kernel = {"find_singular_values",
+                                    "VALUE *a, VALUE *v, REAL *w, int *info", "avw",
+                                    "int rows, int columns", svd_text};
+
+/// For elements of that type, made once.
+const ElementwiseKernel& kernel_of(const SmallKernel& kernel, DType dtype) {
+  static auto& made = *new MadeOnce<std::pair<std::string, DType>, ElementwiseKernel>;
+  return made.of({kernel.name, dtype}, [&] {
+    std::string arguments = kernel.pointers;
+    for (const char letter : std::string_view(kernel.matrices)) {
+      arguments += fmt::format(", long {0}e, long {0}i", letter);
+    }
+    arguments += fmt::format(", {}", kernel.numbers);
+    return ElementwiseKernel(with_types(arguments, dtype), with_types(kernel.text, dtype),
+                             {.preamble = number_functions(dtype), .name = kernel.name});
+  });
 }
 
-const ElementwiseKernel& solve_kernel(DType dtype) {
-  return small_kernel("solve_lu", dtype,
-                      "const VALUE *a, const int *pivots, VALUE *b, long ae, long ai, long pe, "
-                      "long pi, long be, long bi, int order, int columns",
-                      solve_text);
-}
-
-const ElementwiseKernel& determinant_kernel(DType dtype) {
-  return small_kernel("multiply_pivots", dtype,
-                      "const VALUE *a, const int *pivots, VALUE *result, long ae, long ai, "
-                      "long pe, long pi, int order",
-                      determinant_text);
-}
-
-const ElementwiseKernel& cholesky_kernel(DType dtype) {
-  return small_kernel("factor_cholesky", dtype, "VALUE *a, int *info, long ae, long ai, int order",
-                      cholesky_text);
-}
-
-const ElementwiseKernel& qr_kernel(DType dtype) {
-  return small_kernel("factor_qr", dtype,
-                      "VALUE *a, VALUE *q, VALUE *work, long ae, long ai, long qe, long qi, "
-                      "long we, long wi, int rows, int columns",
-                      qr_text);
-}
-
-const ElementwiseKernel& eigh_kernel(DType dtype) {
-  return small_kernel("find_eigenvalues", dtype,
-                      "VALUE *a, VALUE *v, REAL *w, int *info, long ae, long ai, long ve, long vi, "
-                      "long we, long wi, int order",
-                      eigh_text);
-}
-
-const ElementwiseKernel& svd_kernel(DType dtype) {
-  return small_kernel("find_singular_values", dtype,
-                      "VALUE *a, VALUE *v, REAL *w, int *info, long ae, long ai, long ve, long vi, "
-                      "long we, long wi, int rows, int columns",
-                      svd_text);
-}
-
-ElementwiseLaunch over_matrices(const SmallMatrices& a) {
-  return {Slice{0, a.count()}, a.values().stream()};
+/// @param arrays  what the kernel has pointers to besides the matrices
+void run(const SmallKernel& kernel, std::initializer_list<const SmallMatrices*> matrices,
+         std::initializer_list<AnyArray> arrays, std::initializer_list<std::int64_t> numbers) {
+  std::vector<Expression> values;
+  for (const SmallMatrices* each : matrices) {
+    values.emplace_back(each->values());
+  }
+  values.insert(values.end(), arrays.begin(), arrays.end());
+  for (const SmallMatrices* each : matrices) {
+    values.emplace_back(each->element_step());
+    values.emplace_back(each->matrix_step());
+  }
+  values.insert(values.end(), numbers.begin(), numbers.end());
+  const SmallMatrices& first = **matrices.begin();
+  kernel_of(kernel, first.values().dtype())
+      .run(values, {Slice{0, first.count()}, first.values().stream()});
 }
 
 }  // namespace
@@ -533,61 +525,42 @@ AnyArray SmallMatrices::matrices() const {
 }
 
 void factor_lu(const SmallMatrices& a, const SmallMatrices& pivots, const AnyArray& info) {
-  lu_kernel(a.values().dtype())
-      .run({a.values(), pivots.values(), info, a.element_step(), a.matrix_step(),
-            pivots.element_step(), pivots.matrix_step(), a.rows()},
-           over_matrices(a));
+  run(lu_kernel, {&a, &pivots}, {info}, {a.rows()});
 }
 
 void solve_lu(const SmallMatrices& lu, const SmallMatrices& pivots, const SmallMatrices& b) {
-  solve_kernel(lu.values().dtype())
-      .run({lu.values(), pivots.values(), b.values(), lu.element_step(), lu.matrix_step(),
-            pivots.element_step(), pivots.matrix_step(), b.element_step(), b.matrix_step(),
-            lu.rows(), b.columns()},
-           over_matrices(lu));
+  run(lu_solution_kernel, {&lu, &pivots, &b}, {}, {lu.rows(), b.columns()});
 }
 
 void multiply_pivots(const SmallMatrices& lu, const SmallMatrices& pivots, const AnyArray& result) {
-  determinant_kernel(lu.values().dtype())
-      .run({lu.values(), pivots.values(), result, lu.element_step(), lu.matrix_step(),
-            pivots.element_step(), pivots.matrix_step(), lu.rows()},
-           over_matrices(lu));
+  run(determinant_kernel, {&lu, &pivots}, {result}, {lu.rows()});
 }
 
 void factor_cholesky(const SmallMatrices& a, const AnyArray& info) {
-  cholesky_kernel(a.values().dtype())
-      .run({a.values(), info, a.element_step(), a.matrix_step(), a.rows()}, over_matrices(a));
+  run(cholesky_kernel, {&a}, {info}, {a.rows()});
 }
 
 void factor_qr(const SmallMatrices& a, const SmallMatrices& q, const SmallMatrices& work) {
-  qr_kernel(a.values().dtype())
-      .run({a.values(), q.values(), work.values(), a.element_step(), a.matrix_step(),
-            q.element_step(), q.matrix_step(), work.element_step(), work.matrix_step(), a.rows(),
-            a.columns()},
-           over_matrices(a));
+  run(qr_kernel, {&a, &q, &work}, {}, {a.rows(), a.columns()});
 }
 
 void find_eigenvalues(const SmallMatrices& a, const SmallMatrices& vectors,
                       const SmallMatrices& values, const AnyArray& info) {
-  eigh_kernel(a.values().dtype())
-      .run({a.values(), vectors.values(), values.values(), info, a.element_step(), a.matrix_step(),
-            vectors.element_step(), vectors.matrix_step(), values.element_step(),
-            values.matrix_step(), a.rows()},
-           over_matrices(a));
+  run(eigh_kernel, {&a, &vectors, &values}, {info}, {a.rows()});
 }
 
 void find_singular_values(const SmallMatrices& a, const SmallMatrices& v,
                           const SmallMatrices& values, const AnyArray& info) {
-  svd_kernel(a.values().dtype())
-      .run({a.values(), v.values(), values.values(), info, a.element_step(), a.matrix_step(),
-            v.element_step(), v.matrix_step(), values.element_step(), values.matrix_step(),
-            a.rows(), a.columns()},
-           over_matrices(a));
+  run(svd_kernel, {&a, &v, &values}, {info}, {a.rows(), a.columns()});
 }
 
 std::vector<ElementwiseKernel> small_matrix_kernels(DType dtype) {
-  return {lu_kernel(dtype), solve_kernel(dtype), determinant_kernel(dtype), cholesky_kernel(dtype),
-          qr_kernel(dtype), eigh_kernel(dtype),  svd_kernel(dtype)};
+  std::vector<ElementwiseKernel> result;
+  for (const SmallKernel& each : {lu_kernel, lu_solution_kernel, determinant_kernel,
+                                  cholesky_kernel, qr_kernel, eigh_kernel, svd_kernel}) {
+    result.push_back(kernel_of(each, dtype));
+  }
+  return result;
 }
 
 }  // namespace rtcg::arrays::detail
