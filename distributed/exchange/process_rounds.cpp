@@ -118,15 +118,19 @@ bool SharedProgress::is_dead() const {
 }
 
 KeptMemory::~KeptMemory() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-  for (sweep(); !entries_.empty() && std::chrono::steady_clock::now() < end; sweep()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  wait(std::chrono::seconds(2));
 }
 
 void KeptMemory::add(Entry entry) {
-  sweep();
   entries_.push_back(std::move(entry));
+  wait(std::chrono::milliseconds(200));  // partners end theirs at about the same time
+}
+
+void KeptMemory::wait(std::chrono::milliseconds longest) noexcept {
+  const auto end = std::chrono::steady_clock::now() + longest;
+  for (sweep(); !entries_.empty() && std::chrono::steady_clock::now() < end; sweep()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void KeptMemory::sweep() noexcept {

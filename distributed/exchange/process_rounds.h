@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,6 +69,7 @@ class KeptMemory {
   KeptMemory(const KeptMemory&) = delete;
   KeptMemory& operator=(const KeptMemory&) = delete;
 
+  /// Waits a little for partners.
   void add(Entry entry);
   /// Gives back what no partner uses.
   void sweep() noexcept;
@@ -75,6 +77,8 @@ class KeptMemory {
   void fail(std::string_view reason) noexcept;
 
  private:
+  void wait(std::chrono::milliseconds longest) noexcept;
+
   std::vector<Entry> entries_;
 };
 

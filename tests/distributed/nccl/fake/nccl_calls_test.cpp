@@ -2,7 +2,11 @@
 #include <cstdlib>
 
 #include "rtcg/distributed/collectives/collectives.h"
+#include "rtcg/distributed/exchange/process_rounds.h"
+#include "rtcg/distributed/group/group_state.h"
+#include "rtcg/distributed/group/rounds.h"
 #include "rtcg/distributed/group/run_ranks.h"
+#include "rtcg/distributed/group/store_rounds.h"
 #include "rtcg/distributed/nccl/nccl_group.h"
 #include "rtcg/runtime/device/copy.h"
 #include "tests/support/expect_error.h"
@@ -53,6 +57,54 @@ TEST(NcclCalls, MoveMessagesBetweenDevices) {
               {(rank + ranks - 1) % ranks, mine.ref().as<std::byte>().subrange(0, 0)}});
     });
   }
+}
+
+/// Ranks of threads that say that they are processes.
+class Processes final : public Transport, public detail::ProcessTransport {
+ public:
+  explicit Processes(const Group& group) : threads_(group.state().transport) {}
+  [[nodiscard]] int rank() const override { return threads_->rank(); }
+  [[nodiscard]] int size() const override { return threads_->size(); }
+  [[nodiscard]] int node_rank() const override { return threads_->node_rank(); }
+  [[nodiscard]] Device device() const override { return threads_->device(); }
+  [[nodiscard]] std::string name() const override { return "processes"; }
+  void exchange_on_host(std::string_view call, std::span<const HostSend> sends,
+                        std::span<const HostReceive> receives) override {
+    threads_->exchange_on_host(call, sends, receives);
+  }
+  void exchange(std::string_view call, runtime::StreamRef stream, std::span<const Send> sends,
+                std::span<const Receive> receives) override {
+    threads_->exchange(call, stream, sends, receives);
+  }
+  void fail(const std::string& reason) noexcept override { threads_->fail(reason); }
+  [[nodiscard]] Waiting waiting_of_kernels() override { return Waiting::measured; }
+  [[nodiscard]] std::shared_ptr<detail::ProcessRounds> open_process_rounds(
+      std::string_view /*call*/, std::span<const int> partners) override {
+    opened = partners.size();
+    return nullptr;
+  }
+
+  std::size_t opened = 0;
+
+ private:
+  std::shared_ptr<Transport> threads_;
+};
+
+// Kernels of processes store into each other's memory whatever carries messages.
+TEST(NcclCalls, LeaveStoresOfProcessesToTheRanks) {
+  run_ranks(fake_gpus(2), [](const Group& threads) {
+    EXPECT_EQ(waiting_of(nccl_group(threads)), Waiting::hosts);
+    EXPECT_FALSE(stores_between_processes(nccl_group(threads)));
+    EXPECT_EQ(open_store_rounds(nccl_group(threads), std::vector<int>{1 - threads.rank()}, "test"),
+              nullptr);
+    const auto processes = std::make_shared<Processes>(threads);
+    const Group group = nccl_group(Group(processes));
+    EXPECT_EQ(waiting_of(group), Waiting::measured);
+    EXPECT_FALSE(has_rounds(group));
+    EXPECT_TRUE(stores_between_processes(group));
+    EXPECT_NE(open_store_rounds(group, std::vector<int>{1 - threads.rank()}, "test"), nullptr);
+    EXPECT_EQ(processes->opened, 1U);
+  });
 }
 
 TEST(NcclCalls, HandOnWhatTheLibrarySays) {
