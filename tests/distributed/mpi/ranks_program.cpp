@@ -13,6 +13,7 @@
 #include "rtcg/arrays/lazy/functions.h"
 #include "rtcg/distributed/arrays/reductions.h"
 #include "rtcg/distributed/distributed.h"
+#include "rtcg/distributed/group/rounds.h"
 #include "rtcg/distributed/group/store_rounds.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/interprocess.h"
@@ -234,6 +235,15 @@ void run_of(const std::string& what, const Group& group) {
     run_solver(group);
   } else if (what == "share") {
     share_memory(group);
+  } else if (what == "who_waits") {
+    std::string line = fmt::format("rank {}:", group.rank());
+    for (const Waiting wanted :
+         {Waiting::hosts, Waiting::devices, Waiting::measured, Waiting::kernels}) {
+      const Group other =
+          mpi_group({.group = {.waiting = wanted}, .device = runtime::Device::host()});
+      line += fmt::format(" {}", to_string(waiting_of(other)));
+    }
+    say(line);
   } else if (what == "stores") {
     store_to_others(group, [](int) {});
     store_to_others(group, [](int) {});  // after the memory of the first ones

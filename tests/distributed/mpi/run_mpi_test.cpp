@@ -120,6 +120,21 @@ std::vector<std::string> devices_of_stores() {
   return gpus >= 2 ? std::vector<std::string>{"host", "gpus"} : std::vector<std::string>{"host"};
 }
 
+// On processors kernels wait if they are asked to.
+TEST(RunMpi, SaysWhoWaits) {
+  for (const Launcher& launcher : launchers()) {
+    SCOPED_TRACE(launcher.name);
+    const Ran found = run_ranks_program(launcher, 2, "who_waits");
+    EXPECT_EQ(found.status, 0) << found.output;
+    EXPECT_EQ(sorted_lines(found.output, "rank "),
+              (std::vector<std::string>{"rank 0: hosts hosts hosts kernels",
+                                        "rank 1: hosts hosts hosts kernels"}));
+    const Ran alone = run_ranks_program(launcher, 1, "who_waits");
+    EXPECT_EQ(sorted_lines(alone.output, "rank "),
+              std::vector<std::string>{"rank 0: hosts hosts hosts hosts"});
+  }
+}
+
 TEST(RunMpi, KernelsStoreIntoMemoryOfOtherProcesses) {
   for (const Launcher& launcher : launchers()) {
     for (const std::string& device : devices_of_stores()) {
