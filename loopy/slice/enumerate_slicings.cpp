@@ -42,6 +42,8 @@ constexpr std::uint16_t steps_of_blocks[] = {1, 4, 16, 64, 256};
 /// blocks of each multiprocessor then.
 constexpr std::int64_t least_shared_tiles = 4;
 constexpr std::int64_t rounds_of_shared_tiles[] = {1, 2};
+/// Iterations for each group of threads of a block, and blocks for each multiprocessor.
+constexpr std::int64_t least_rounds_of_batches = 8;
 
 /// The choices of one tile of results after the other. For one thread; keeps references to what it
 /// is made of.
@@ -106,6 +108,8 @@ class Enumerator final : public TileEnumerator {
     choice_.in_thread = tile.in_thread;
     items_ = cost_.items_per_thread(choice_);
     blocks_ = cost_.blocks(choice_);
+    can_be_shared_by_slices_ = are_shared_by_slices();
+    can_hold_batches_ = hold_batches();
   }
 
   /// As many statements as NVRTC compiles in about a second.
@@ -397,27 +401,32 @@ class Enumerator final : public TileEnumerator {
   }
   /// Where there are too few blocks for the device, more threads of each make up for it.
   [[nodiscard]] bool can_be_shared_by(std::uint16_t slices) const {
-    return !constraints_.machine.is_cpu && problem_.can_spread_sums && choice_.shared_steps == 0 &&
-           choice_.depth % slices == 0 && choice_.depth >= 8 * slices &&
-           choice_.depth < problem_.loops[reduced_loop].length && choice_.fast[1] > 1 &&
-           choice_.slow[1] > 1 && choice_.threads() >= 32 && is_power(choice_.fast_tile()) &&
-           is_power(choice_.slow_tile()) &&
+    return can_be_shared_by_slices_ && choice_.shared_steps == 0 && choice_.depth % slices == 0 &&
+           choice_.depth >= 8 * slices && choice_.depth < problem_.loops[reduced_loop].length &&
+           choice_.threads() >= 32;
+  }
+  /// What the tile of results says of that.
+  [[nodiscard]] bool are_shared_by_slices() const {
+    return !constraints_.machine.is_cpu && problem_.can_spread_sums && choice_.fast[1] > 1 &&
+           choice_.slow[1] > 1 && is_power(choice_.fast_tile()) && is_power(choice_.slow_tile()) &&
            blocks_ <= 2 * std::int64_t{constraints_.machine.multiprocessors};
   }
   /// Where the results of an iteration of a long loop are a few threads' work: a block has several
   /// of them.
   [[nodiscard]] bool can_hold(std::uint16_t batch) const {
     constexpr std::int64_t most_threads = 256;
-    constexpr std::int64_t least_rounds = 8;
+    return can_hold_batches_ && choice_.slices == 1 && choice_.stages == 1 &&
+           choice_.swizzle_rows == 0 && choice_.shared_steps == 0 &&
+           choice_.threads() * batch <= most_threads &&
+           problem_.loops[choice_.batch_loop()].length >= least_rounds_of_batches * batch &&
+           blocks_ >= least_rounds_of_batches * batch * constraints_.machine.multiprocessors;
+  }
+  [[nodiscard]] bool hold_batches() const {
     const std::size_t loop = choice_.batch_loop();
     return !constraints_.machine.is_cpu && problem_.has(loop) && !choice_.is_in_thread(loop) &&
-           !problem_.loops[loop].is_inner && choice_.slices == 1 && choice_.stages == 1 &&
-           choice_.swizzle_rows == 0 && choice_.shared_steps == 0 &&
+           !problem_.loops[loop].is_inner &&
            choice_.fast_tile() >= problem_.loops[fast_loop].length &&
-           choice_.slow_tile() >= problem_.loops[slow_loop].length &&
-           choice_.threads() * batch <= most_threads &&
-           problem_.loops[loop].length >= least_rounds * batch &&
-           blocks_ >= least_rounds * batch * constraints_.machine.multiprocessors;
+           choice_.slow_tile() >= problem_.loops[slow_loop].length;
   }
   /// Where more blocks than run at once read what others read, too.
   [[nodiscard]] bool gains_from_swizzle() const {
@@ -504,6 +513,8 @@ class Enumerator final : public TileEnumerator {
   // of the choice: what its lengths say, before blocks share reductions
   std::int64_t items_ = 1;
   std::int64_t blocks_ = 1;
+  bool can_be_shared_by_slices_ = false;
+  bool can_hold_batches_ = false;
   const std::int64_t most_shared_bytes_ =
       std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes);
   SlicingHints hints_;

@@ -1,5 +1,7 @@
 // Contractions with fused inames: tiles of the product of matrices that they are.
+#include <future>
 #include <utility>
+#include <vector>
 
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/slice/contraction.h"
@@ -73,6 +75,7 @@ SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constra
   if (!contractions.empty() && !constraints.inames.empty()) {
     return left_out_family("fused", "hints name inames, which it unites");
   }
+  std::vector<std::future<SourcePtr>> rankings;
   for (FusedContraction& each : contractions) {
     SlicingConstraints own = constraints;
     own.free_layouts.clear();
@@ -83,9 +86,13 @@ SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constra
       use = ArrayUse::shared;
     }
     if (is_allowed) {
-      all = merged(std::move(all), with_fusions(tile_slicings(std::move(each.problem), own),
-                                                std::move(each.fusions)));
+      rankings.push_back(std::async(std::launch::async, [&each, own = std::move(own)] {
+        return with_fusions(tile_slicings(std::move(each.problem), own), std::move(each.fusions));
+      }));
     }
+  }
+  for (std::future<SourcePtr>& each : rankings) {
+    all = merged(std::move(all), each.get());
   }
   return all;
 }

@@ -1,10 +1,14 @@
 #include "rtcg/loopy/slice/rank_tiles.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <barrier>
+#include <exception>
 #include <future>
 #include <limits>
 #include <numeric>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -24,7 +28,11 @@ class TileRanker {
 
   TileRanker(const SlicingProblem& problem, const MachineModel& machine, const Make& make,
              unsigned most_threads)
-      : problem_(problem), machine_(machine), make_(make), most_threads_(most_threads) {
+      : problem_(problem),
+        machine_(machine),
+        make_(make),
+        most_threads_(most_threads),
+        ranking_(problem) {
     enumerators_.push_back(make_());
     tiles_ = enumerators_.front()->tiles();
     order_.resize(tiles_.size());
@@ -44,27 +52,8 @@ class TileRanker {
     if (are_too_many) {
       sort_by_estimates();
     }
-    SlicingRanking ranking(problem_);
-    double looked_at = 0;
-    for (std::size_t begin = 0;
-         begin < order_.size() && (!are_too_many || looked_at < most_choices);
-         begin += tiles_at_once) {
-      const std::size_t end = std::min(order_.size(), begin + tiles_at_once);
-      std::vector<std::vector<RankedChoice>> kept(end - begin);
-      std::vector<std::size_t> counts(end - begin);
-      for_each(end - begin,
-               [&, too_slow = ranking.too_slow()](TileEnumerator& enumerator, std::size_t i) {
-                 const std::size_t place = order_[begin + i];
-                 const TileChoices& choices = enumerator.choices(tiles_[place], place, too_slow);
-                 kept[i] = choices.kept();
-                 counts[i] = choices.count();
-               });
-      for (std::size_t i = 0; i < kept.size(); ++i) {
-        ranking.add(kept[i]);
-        looked_at += static_cast<double>(counts[i]);
-      }
-    }
-    return ranking.take(SlicingCost(problem_, machine_));
+    rank(are_too_many ? most_choices : std::numeric_limits<double>::infinity());
+    return ranking_.take(SlicingCost(problem_, machine_));
   }
 
  private:
@@ -83,31 +72,92 @@ class TileRanker {
 
   void sort_by_estimates() {
     std::vector<float> estimates(tiles_.size());
-    for_each(tiles_.size(), [&](TileEnumerator& enumerator, std::size_t i) {
-      estimates[i] = enumerator.estimated_seconds(tiles_[i]);
-    });
+    std::atomic<std::size_t> next = 0;
+    in_threads(
+        [&](TileEnumerator& enumerator) {
+          for (std::size_t i = next++; i < tiles_.size(); i = next++) {
+            estimates[i] = enumerator.estimated_seconds(tiles_[i]);
+          }
+        },
+        [] {});
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::size_t a, std::size_t b) { return estimates[a] < estimates[b]; });
   }
 
-  /// Calls `use(enumerator, i)` for each i below `count`, in several threads.
-  template <class Use>
-  void for_each(std::size_t count, const Use& use) {
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&](TileEnumerator& enumerator) {
-      for (std::size_t i = next++; i < count; i = next++) {
-        use(enumerator, i);
+  /// Looks at tiles in their order until about so many choices have been looked at.
+  void rank(double most_choices) {
+    // threads live as long as there are tiles: to begin some for each batch may take longer than
+    // the batch
+    Batch batch;
+    batch.end = std::min(order_.size(), tiles_at_once);
+    std::atomic<bool> has_failed = false;
+    const auto end_batch = [&]() noexcept {
+      if (has_failed) {
+        batch.begin = batch.end = order_.size();
+        return;
+      }
+      for (std::size_t i = 0; i < batch.end - batch.begin; ++i) {
+        ranking_.add(batch.kept[i]);
+        batch.looked_at += static_cast<double>(batch.counts[i]);
+      }
+      batch.begin = batch.looked_at < most_choices ? batch.end : order_.size();
+      batch.end = std::min(order_.size(), batch.begin + tiles_at_once);
+      batch.next = batch.begin;
+      batch.too_slow = ranking_.too_slow();
+    };
+    std::barrier meeting(static_cast<std::ptrdiff_t>(enumerators_.size()), end_batch);
+    const auto look_at_tiles = [&](TileEnumerator& enumerator) {
+      std::exception_ptr failure;
+      while (batch.begin < batch.end) {
+        try {
+          for (std::size_t i = batch.next++; i < batch.end; i = batch.next++) {
+            const std::size_t place = order_[i];
+            const TileChoices& choices = enumerator.choices(tiles_[place], place, batch.too_slow);
+            batch.kept[i - batch.begin].assign(choices.kept().begin(), choices.kept().end());
+            batch.counts[i - batch.begin] = choices.count();
+          }
+        } catch (...) {
+          failure = std::current_exception();
+          has_failed = true;
+        }
+        meeting.arrive_and_wait();
+      }
+      if (failure != nullptr) {
+        std::rethrow_exception(failure);
       }
     };
+    in_threads(look_at_tiles, [&] { meeting.arrive_and_drop(); });
+  }
+
+  /// Calls `work(enumerator)` in as many threads as there are enumerators, and `go_without()` for
+  /// each thread that the system refuses.
+  template <class Work, class GoWithout>
+  void in_threads(const Work& work, const GoWithout& go_without) {
     std::vector<std::future<void>> others;
-    for (std::size_t k = 1; k < std::min(count, enumerators_.size()); ++k) {
-      others.push_back(std::async(std::launch::async, [&, k] { work(*enumerators_[k]); }));
+    for (std::size_t k = 1; k < enumerators_.size(); ++k) {
+      try {
+        others.push_back(std::async(std::launch::async, [&, k] { work(*enumerators_[k]); }));
+      } catch (const std::system_error&) {
+        go_without();
+      }
     }
     work(*enumerators_.front());
     for (std::future<void>& each : others) {
       each.get();
     }
   }
+
+  /// Tiles that threads share, places in the order. Between two meetings of the threads only `next`
+  /// and what is found of tiles change.
+  struct Batch {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::atomic<std::size_t> next = 0;
+    float too_slow = std::numeric_limits<float>::infinity();
+    std::array<std::vector<RankedChoice>, tiles_at_once> kept{};
+    std::array<std::size_t, tiles_at_once> counts{};
+    double looked_at = 0;
+  };
 
   const SlicingProblem& problem_;
   const MachineModel& machine_;
@@ -116,6 +166,7 @@ class TileRanker {
   std::vector<std::unique_ptr<TileEnumerator>> enumerators_{};
   std::vector<ResultTile> tiles_{};
   std::vector<std::size_t> order_{};
+  SlicingRanking ranking_;
 };
 
 }  // namespace

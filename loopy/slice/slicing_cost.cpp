@@ -67,24 +67,23 @@ double SlicingCost::least_seconds(const SlicingChoice& choice) const {
   return problem_.least_steps / per_clock / machine_.clock_hz;
 }
 
-double SlicingCost::unrolled_steps(const SlicingChoice& choice) const {
-  const double items = static_cast<double>(items_per_thread(choice));
+double SlicingCost::unrolled_steps(const SlicingChoice& choice, const Work& work) const {
   const double most = choice.depth != 0 ? choice.depth / choice.slices : statements_of_compiler;
   if (choice.is_unrolled) {
     return most;
   }
   const auto by_compiler = static_cast<double>(
-      std::bit_floor(static_cast<unsigned>(std::max(1.0, statements_of_compiler / items))));
-  return std::min(most, std::max(by_compiler, static_cast<double>(steps_at_once(choice))));
+      std::bit_floor(static_cast<unsigned>(std::max(1.0, statements_of_compiler / work.items))));
+  return std::min(most, std::max(by_compiler, work.steps_at_once));
 }
 
 double SlicingCost::block_clocks(const SlicingChoice& choice, const Work& work,
                                  const Run& run) const {
-  const double steps = work.steps * share_of_steps_ * static_cast<double>(tiles_of_block(choice));
+  const double steps = work.steps * share_of_steps_ * work.tiles_of_block;
   const double groups = run.is_least ? 0 : std::max(1.0, steps / run.steps_at_once);
   // loads of a group wait together, as far as there are registers for what they give
   const double loads = work.direct_loads * run.steps_at_once;
-  const double free_registers = std::max(8.0, most_registers_of(choice) - work.registers);
+  const double free_registers = std::max(8.0, work.most_registers - work.registers);
   const double missing = std::min(1.0, run.steps_at_once * work.direct_bytes / gpu::sector_bytes);
   const double direct_latency = loads == 0 ? 0
                                            : (missing * memory_latency + cache_latency) *
@@ -123,9 +122,7 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
   const double blocks_count = work.blocks;
   const double items = work.items;
   const double multiprocessors = machine_.multiprocessors;
-  const double groups =
-      run.is_least ? 0
-                   : work.steps * static_cast<double>(tiles_of_block(choice)) / run.steps_at_once;
+  const double groups = run.is_least ? 0 : work.steps * work.tiles_of_block / run.steps_at_once;
   // units of a multiprocessor that all its blocks share; issuing is part of what each does
   const double issuing =
       (work.instructions + groups * work.warps * instructions_of_iteration) / gpu::schedulers;
@@ -226,7 +223,7 @@ double SlicingCost::seconds(const SlicingChoice& choice, std::int64_t shared_byt
       (choice.is_unrolled ? unrolled_factor : 1) * (choice.is_swizzled ? swizzled_factor : 1);
   const Run run = {.resident = resident,
                    .stages = static_cast<double>(choice.stages),
-                   .steps_at_once = unrolled_steps(choice)};
+                   .steps_at_once = unrolled_steps(choice, work)};
   return launches * gpu::launch_seconds + run_seconds(choice, work, run) * factor +
          (choice.swizzle_rows != 0 ? 1e-7 : 0) +
          (choice.depth != 0 ? seconds_of_parts(choice, work) : 0);

@@ -117,7 +117,10 @@ class SlicingCost {
     double blocks = 1;
     double residents = 1;  ///< on a multiprocessor, as far as threads and registers say
     double registers = 0;
+    double most_registers = 0;
     double spill_factor = 1;
+    double tiles_of_block = 1;
+    double steps_at_once = 1;
     double least_run_seconds = 0;
   };
   /// How a block runs, as far as decisions outside of its work say.
@@ -136,7 +139,7 @@ class SlicingCost {
   [[nodiscard]] double block_clocks(const SlicingChoice& choice, const Work& work,
                                     const Run& run) const;
   /// Steps whose reads are on their way together: as many as are unrolled.
-  [[nodiscard]] double unrolled_steps(const SlicingChoice& choice) const;
+  [[nodiscard]] double unrolled_steps(const SlicingChoice& choice, const Work& work) const;
   /// As reduce_over_grid() makes it.
   [[nodiscard]] SecondLaunch launch_of_parts(const SlicingChoice& choice) const;
   /// Of what adds up the parts that the blocks have of tiles of results.
@@ -164,8 +167,6 @@ class SlicingCost {
   /// Steps of a tile that one load reads where the rows lie along the reduction; 1 elsewhere.
   [[nodiscard]] std::int64_t steps_of_group(const SlicedRead& read,
                                             const SlicingChoice& choice) const;
-  /// Elements of one row of a tile in shared memory.
-  [[nodiscard]] double row_elements(const SlicedRead& read, const SlicingChoice& choice) const;
   [[nodiscard]] double residents_of(const SlicingChoice& choice) const;
   [[nodiscard]] double outer_steps() const;
   /// Whether the reduction that is cut has several tiles.
@@ -201,6 +202,18 @@ class SlicingCost {
   };
   [[nodiscard]] Tile make_tile(const SlicedRead& read, const SlicingChoice& choice) const;
 
+  /// How the rows of a tile lie in shared memory.
+  struct Rows {
+    double elements = 0;       ///< of one
+    std::int64_t padding = 0;  ///< unless they are swizzled
+    bool can_be_swizzled = false;
+  };
+  [[nodiscard]] Rows make_rows(const SlicingChoice& choice, std::size_t fetchable) const;
+  [[nodiscard]] Rows rows_of(const SlicingChoice& choice, std::size_t fetchable) const;
+  [[nodiscard]] bool swizzles(const SlicingChoice& choice, const Rows& rows) const;
+  /// What they depend on beside the tiles: whether these may be transposed, are unrolled and have
+  /// several stages, and slices, 1 to 8.
+  static constexpr std::size_t ways_of_rows = 32;
   struct Tiles {
     SlicingChoice choice{};
     std::vector<Tile> of_reads{};  // none at first
@@ -208,13 +221,19 @@ class SlicingCost {
     /// lies the other way round where it may.
     std::array<std::size_t, most_fetchable> matrices{};
     std::array<bool, most_fetchable> transposes{};
+    // of the same arrays
+    std::array<std::array<Rows, ways_of_rows>, most_fetchable> rows{};
+    std::array<std::uint32_t, most_fetchable> known_rows{};  ///< a bit for each way
   };
   void make_tiles(const SlicingChoice& choice) const;
-  [[nodiscard]] const Tiles& tiles_of(const SlicingChoice& choice) const {
+  [[nodiscard]] Tiles& known_tiles_of(const SlicingChoice& choice) const {
     if (!are_alike<DecisionScope::tiles>(tiles_.choice, choice) || tiles_.of_reads.empty()) {
       make_tiles(choice);
     }
     return tiles_;
+  }
+  [[nodiscard]] const Tiles& tiles_of(const SlicingChoice& choice) const {
+    return known_tiles_of(choice);
   }
   /// @param read  one of the problem's
   [[nodiscard]] const Tile& tile_of(const SlicedRead& read, const SlicingChoice& choice) const {
@@ -227,12 +246,16 @@ class SlicingCost {
     Work work{};
   };
 
+  /// Of the arrays that may be fetched, each one's first in the problem.
+  [[nodiscard]] std::array<std::size_t, most_fetchable> first_reads() const;
+
   mutable Tiles tiles_{};
   // stages and the like come round outside of what tells these apart
   mutable std::array<KnownWork, 16> works_{};
   const SlicingProblem& problem_;
   const MachineModel& machine_;
   [[nodiscard]] double share_of_results(double shift_of_fast, double shift_of_slow) const;
+  const std::array<std::size_t, most_fetchable> first_reads_ = first_reads();
   const double density_ = share_of_results(0, 0);  // of results in their box
   const double outer_steps_ = outer_steps();       // of reductions around the one that is cut
   /// Of the length of the reduction that is cut, on average over the results.

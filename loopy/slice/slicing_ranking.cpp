@@ -73,6 +73,10 @@ void TileChoices::add(SlicingChoice choice, std::int64_t shared_bytes, bool can_
 
 void SlicingRanking::Best::add(const RankedChoice& ranked) {
   if (ranked.seconds < too_slow_) {
+    // choices that are moved again and again touch as much memory as the ranking
+    if (ranked_.size() == ranked_.capacity() && ranked_.size() >= most_ / 16) {
+      ranked_.reserve(most_ + most_ / 2);
+    }
     ranked_.push_back(ranked);
   }
   if (ranked_.size() >= most_ + most_ / 2) {

@@ -179,23 +179,36 @@ bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fe
   return elements <= most_elements && loads >= 1.5 * elements;
 }
 
+std::array<std::size_t, most_fetchable> SlicingCost::first_reads() const {
+  std::array<std::size_t, most_fetchable> places{};
+  places.fill(nowhere);
+  for (std::size_t i = problem_.reads.size(); i-- > 0;) {
+    if (problem_.reads[i].fetchable != nowhere) {
+      places[problem_.reads[i].fetchable] = i;
+    }
+  }
+  return places;
+}
+
 std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
   // the threads of a reduction meet in shared memory, each with all its items
   double bytes = choice.reduction_threads > 1 || choice.slices > 1
                      ? 8.0 * static_cast<double>(choice.threads() * items_per_thread(choice))
                      : 0;
+  const Tiles& tiles = tiles_of(choice);
   for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
-    for (const SlicedRead& read : problem_.reads) {
-      if (is_fetched(choice, i) && read.fetchable == i) {
-        const double gaps =
-            tile_of(read, choice).is_matrix
-                ? static_cast<double>(padding(choice, read.fetchable)) / row_elements(read, choice)
-                : 0;
-        bytes += tile_of(read, choice).elements * (1 + gaps) * read.element_bytes *
-                 (read.mentions[reduced_loop] ? choice.stages : 1);
-        break;
-      }
+    const std::size_t place = first_reads_[i];
+    if (place == nowhere || !is_fetched(choice, i)) {
+      continue;
     }
+    const SlicedRead& read = problem_.reads[place];
+    double gaps = 0;
+    if (tiles.of_reads[place].is_matrix) {
+      const Rows rows = rows_of(choice, i);
+      gaps = static_cast<double>(swizzles(choice, rows) ? 0 : rows.padding) / rows.elements;
+    }
+    bytes += tiles.of_reads[place].elements * (1 + gaps) * read.element_bytes *
+             (read.mentions[reduced_loop] ? choice.stages : 1);
   }
   return static_cast<std::int64_t>(std::min(bytes, 1e15));
 }

@@ -1,5 +1,6 @@
 // The layout of tiles in shared memory, and how they are copied.
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 #include "rtcg/loopy/slice/slicing_cost.h"
@@ -64,6 +65,7 @@ void SlicingCost::make_tiles(const SlicingChoice& choice) const {
   tiles_.of_reads.clear();
   tiles_.matrices.fill(nowhere);
   tiles_.transposes.fill(false);
+  tiles_.known_rows.fill(0);
   for (const SlicedRead& read : problem_.reads) {
     tiles_.of_reads.push_back(make_tile(read, choice));
     if (!tiles_.of_reads.back().is_matrix || read.fetchable == nowhere ||
@@ -137,31 +139,56 @@ std::int64_t SlicingCost::steps_at_once(const SlicingChoice& choice) const {
   return most;
 }
 
-std::int64_t SlicingCost::padding(const SlicingChoice& choice, std::size_t fetchable) const {
-  return is_swizzled(choice, fetchable) ? 0 : default_padding(choice, fetchable);
+SlicingCost::Rows SlicingCost::make_rows(const SlicingChoice& choice, std::size_t fetchable) const {
+  const Tiles& tiles = tiles_of(choice);
+  if (tiles.matrices[fetchable] == nowhere) {
+    return {};
+  }
+  const SlicedRead& read = problem_.reads[tiles.matrices[fetchable]];
+  const Tile& tile = tiles.of_reads[tiles.matrices[fetchable]];
+  Rows rows;
+  rows.elements = is_transposed(choice, fetchable) ? tile.row_count : tile.column_count;
+  rows.padding = default_padding(choice, fetchable);
+  // an even number of groups of what may be read at once
+  const auto group = static_cast<std::int64_t>(widest_access_bytes / read.element_bytes);
+  rows.can_be_swizzled =
+      rows.padding != 0 && is_multiple(rows.elements, 2 * std::max<std::int64_t>(group, 1));
+  return rows;
 }
 
-double SlicingCost::row_elements(const SlicedRead& read, const SlicingChoice& choice) const {
-  const Tile& tile = tile_of(read, choice);
-  return is_transposed(choice, read.fetchable) ? tile.row_count : tile.column_count;
+SlicingCost::Rows SlicingCost::rows_of(const SlicingChoice& choice, std::size_t fetchable) const {
+  const auto slices = static_cast<std::size_t>(std::countr_zero(choice.slices));
+  if (choice.slices > 8 || choice.slices != 1U << slices) {
+    return make_rows(choice, fetchable);
+  }
+  const std::size_t way =
+      ((slices * 2 + (choice.may_transpose ? 1 : 0)) * 2 + (choice.is_unrolled ? 1 : 0)) * 2 +
+      (choice.stages > 1 ? 1 : 0);
+  Tiles& tiles = known_tiles_of(choice);
+  if ((tiles.known_rows[fetchable] >> way & 1) == 0) {
+    tiles.rows[fetchable][way] = make_rows(choice, fetchable);
+    tiles.known_rows[fetchable] |= std::uint32_t{1} << way;
+  }
+  return tiles.rows[fetchable][way];
+}
+
+std::int64_t SlicingCost::padding(const SlicingChoice& choice, std::size_t fetchable) const {
+  const Rows rows = rows_of(choice, fetchable);
+  return swizzles(choice, rows) ? 0 : rows.padding;
+}
+
+bool SlicingCost::swizzles(const SlicingChoice& choice, const Rows& rows) const {
+  // tiles of one thread are not shared
+  return choice.is_swizzled && rows.can_be_swizzled && choice.threads() != 1;
 }
 
 bool SlicingCost::is_swizzled(const SlicingChoice& choice, std::size_t fetchable) const {
-  // tiles of one thread are not shared
-  if (!choice.is_swizzled || choice.threads() == 1 || default_padding(choice, fetchable) == 0) {
-    return false;
-  }
-  const SlicedRead& read = problem_.reads[tiles_of(choice).matrices[fetchable]];
-  // an even number of groups of what may be read at once
-  const auto group = static_cast<std::int64_t>(widest_access_bytes / read.element_bytes);
-  return is_multiple(row_elements(read, choice), 2 * std::max<std::int64_t>(group, 1));
+  return swizzles(choice, rows_of(choice, fetchable));
 }
 
 bool SlicingCost::can_be_swizzled(const SlicingChoice& choice) const {
-  SlicingChoice swizzled = choice;
-  swizzled.is_swizzled = true;
   for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
-    if (is_fetched(choice, i) && is_swizzled(swizzled, i)) {
+    if (is_fetched(choice, i) && rows_of(choice, i).can_be_swizzled && choice.threads() != 1) {
       return true;
     }
   }

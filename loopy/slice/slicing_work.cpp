@@ -32,8 +32,10 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   work.blocks = static_cast<double>(blocks(choice));
   work.residents = residents_of(choice);
   work.registers = registers(choice);
-  work.spill_factor =
-      1 + cost_of_spills * std::max(0.0, work.registers / most_registers_of(choice) - 1);
+  work.most_registers = most_registers_of(choice);
+  work.tiles_of_block = static_cast<double>(tiles_of_block(choice));
+  work.steps_at_once = static_cast<double>(steps_at_once(choice));
+  work.spill_factor = 1 + cost_of_spills * std::max(0.0, work.registers / work.most_registers - 1);
   work.meeting_clocks =
       problem_.serial_sums *
       ((choice.reduction_threads > 1
@@ -57,7 +59,7 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
       outside *= 1 - spared * problem_.idle_shares[i].outside;
     }
   }
-  const double slowdown = steps_at_once(choice) > 1 ? slowdown_of_groups : 1;
+  const double slowdown = work.steps_at_once > 1 ? slowdown_of_groups : 1;
   work.flop_clocks = slowdown *
                      (operations_of_step_ * in_sum * work.steps + operations_outside_ * outside) *
                      2 * items * work.warps * machine_.warp_lanes / machine_.flops_per_clock;
@@ -81,7 +83,7 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
       (problem_.in_sum.count() * in_sum * work.steps + problem_.outside.count() * outside) * items *
       work.warps;
   add_reads(choice, work);
-  const auto repeats = static_cast<double>(tiles_of_block(choice));
+  const double repeats = work.tiles_of_block;
   for (double* each :
        {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks, &work.instructions,
         &work.memory_bytes, &work.written_bytes, &work.meeting_clocks, &work.tiles}) {
@@ -145,7 +147,7 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
     work.tiles *= outer_steps_;
   }
   if (!problem_.triangles.empty()) {
-    const double steps = work.steps * static_cast<double>(tiles_of_block(choice));
+    const double steps = work.steps * work.tiles_of_block;
     work.guarded_clocks =
         steps * (guarded_step_clocks + work.items * guarded_latency +
                  work.items * work.warps * guarded_instructions / gpu::schedulers);
