@@ -75,7 +75,6 @@ Summed summed(const AnyArray& keys, const AnyArray& values) {
   return {re.keys(all).contiguous(), evaluate(make_complex(re.values(all), im.values(all)))};
 }
 
-/// Entries of both matrices one after the other. @param a, b  in compressed rows
 void require_same_type(const AnySparseMatrix& a, const AnySparseMatrix& b) {
   if (a.dtype() != b.dtype()) {
     throw InvalidInput("arrays.sparse.dtype",
