@@ -43,16 +43,15 @@ bool is_not_later(const Kernel& kernel, const ArrayAccess& one, const ArrayAcces
 class HalfWritten {
  public:
   explicit HalfWritten(const Kernel& kernel) : kernel_(kernel) {
-    for (const Instruction& each : kernel.instructions) {
-      for (const std::string& name : written_variables(each)) {
-        writers_[name].push_back(accesses_.size());
+    for (std::size_t i = 0; i < kernel.instructions.size(); ++i) {
+      for (const std::string& name : written_variables(kernel.instructions[i])) {
+        writers_[name].push_back(i);
       }
-      accesses_.push_back(accesses_of(kernel, each));
     }
   }
 
   void refuse() const {
-    for (std::size_t reader = 1; reader < accesses_.size(); ++reader) {
+    for (std::size_t reader = 1; reader < kernel_.instructions.size(); ++reader) {
       for (const std::size_t writer : writers_read_by(reader)) {
         refuse(writer, reader);
       }
@@ -64,10 +63,9 @@ class HalfWritten {
   /// pair of statements is one of these, so that many statements take no longer than their reads.
   [[nodiscard]] std::set<std::size_t> writers_read_by(std::size_t reader) const {
     std::set<std::size_t> result;
-    for (const ArrayAccess& access : accesses_[reader]) {
-      const std::optional<std::size_t> writer = only_writer(access.array);
-      if (!access.is_write && writer && *writer < reader &&
-          is<Assignment>(kernel_.instructions[*writer])) {
+    for (const std::string& name : read_variables(kernel_, kernel_.instructions[reader])) {
+      const std::optional<std::size_t> writer = only_writer(name);
+      if (writer && *writer < reader && is<Assignment>(kernel_.instructions[*writer])) {
         result.insert(*writer);
       }
     }
@@ -91,13 +89,13 @@ class HalfWritten {
     if (loops.empty()) {
       return;
     }
-    for (const ArrayAccess& written : accesses_[writer_place]) {
+    for (const ArrayAccess& written : accesses_of(kernel_, writer)) {
       if (!written.is_write || find_argument(kernel_, written.array) == nullptr ||
           !is_affine(written) || !only_writer(written.array) ||
           !writes_elements_once(writer, written)) {
         continue;
       }
-      const std::vector<ArrayAccess> reads = reads_of(reader_place, written.array);
+      const std::vector<ArrayAccess> reads = reads_of(reader, written.array);
       for (const std::string& loop : loops) {
         const auto any = [&](const auto& relation) {
           return std::any_of(reads.begin(), reads.end(), [&](const ArrayAccess& read) {
@@ -111,9 +109,9 @@ class HalfWritten {
     }
   }
 
-  [[nodiscard]] std::vector<ArrayAccess> reads_of(std::size_t reader,
+  [[nodiscard]] std::vector<ArrayAccess> reads_of(const Instruction& reader,
                                                   const std::string& array) const {
-    std::vector<ArrayAccess> reads = accesses_[reader];
+    std::vector<ArrayAccess> reads = accesses_of(kernel_, reader);
     std::erase_if(reads, [&](const ArrayAccess& each) {
       return each.is_write || each.array != array || !is_affine(each);
     });
@@ -140,7 +138,6 @@ class HalfWritten {
   }
 
   const Kernel& kernel_;
-  std::vector<std::vector<ArrayAccess>> accesses_;
   std::map<std::string, std::vector<std::size_t>, std::less<>> writers_;
 };
 
