@@ -62,7 +62,6 @@ class StabilisedGradients : detail::IterativeMethod {
     p_.assign(r_);
     detail::dot_into(stream_, r_, r_, notes_.at(square_, 0));
     notes_.at(rho_, 0).assign(notes_.at(square_, 0));
-    is_first_batch_ = true;
   }
 
   void step(int number) {
@@ -96,7 +95,7 @@ class StabilisedGradients : detail::IterativeMethod {
   bool look_at(const detail::IterationNotes::Batch& batch) {
     const double epsilon = a_.dtype() == DType::f32 ? std::numeric_limits<float>::epsilon()
                                                     : std::numeric_limits<double>::epsilon();
-    for (int step = is_first_batch_ ? 0 : 1; step <= batch.steps; ++step) {
+    for (int step = batch.first; step <= batch.steps; ++step) {
       const auto place = static_cast<std::size_t>(step);
       const double square = batch.values[square_][place];
       if (step == 0) {
@@ -112,7 +111,6 @@ class StabilisedGradients : detail::IterativeMethod {
         return true;
       }
     }
-    is_first_batch_ = false;
     return false;
   }
 
@@ -129,7 +127,6 @@ class StabilisedGradients : detail::IterativeMethod {
   AnyArray tt_;
   detail::IterationNotes notes_;
   double first_square_ = 0;
-  bool is_first_batch_ = true;
   bool breaks_down_ = false;
 };
 

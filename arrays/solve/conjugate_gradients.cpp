@@ -57,7 +57,6 @@ class ConjugateGradients : detail::IterativeMethod {
       dot(r, p_, notes_.at(rho_, 0));
     }
     is_odd_ = false;
-    is_first_batch_ = true;
   }
 
   void step(int number) {
@@ -98,7 +97,7 @@ class ConjugateGradients : detail::IterativeMethod {
   }
 
   bool look_at(const detail::IterationNotes::Batch& batch) {
-    for (int step = is_first_batch_ ? 0 : 1; step <= batch.steps; ++step) {
+    for (int step = batch.first; step <= batch.steps; ++step) {
       const auto place = static_cast<std::size_t>(step);
       if (step > 0) {
         check_definite(batch, place);
@@ -107,7 +106,6 @@ class ConjugateGradients : detail::IterativeMethod {
         return true;
       }
     }
-    is_first_batch_ = false;
     return false;
   }
 
@@ -133,7 +131,6 @@ class ConjugateGradients : detail::IterativeMethod {
   int rho_;  // kind of note
   detail::IterationNotes notes_;
   bool is_odd_ = false;
-  bool is_first_batch_ = true;
 };
 
 }  // namespace

@@ -99,11 +99,12 @@ void IterationNotes::submit_copy(int steps) {
 
 IterationNotes::Batch IterationNotes::read_oldest() {
   Copy& copy = copies_[read_ % copies_.size()];
+  const int first = read_ == 0 ? 0 : 1;
   ++read_;
   if (!copy.arrived->is_done()) {
     copy.arrived->synchronize();
   }
-  Batch result{copy.steps, {}};
+  Batch result{copy.steps, first, {}};
   const std::byte* bytes = copy.values.host_span().data();
   for (int kind = 0; kind < kinds_; ++kind) {
     std::vector<double>& values = result.values.emplace_back();

@@ -35,6 +35,7 @@ class IterationNotes {
   /// What the host has read of a batch.
   struct Batch {
     int steps = 0;
+    int first = 0;  ///< the step that no batch before had: 0 of the first batch, else 1
     std::vector<std::vector<double>> values{};  ///< [kind][step], steps + 1 of each kind
   };
   /// Runs batches of `step(number within the batch, from 0 on)` until `is_done` says so, or after

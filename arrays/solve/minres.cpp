@@ -81,7 +81,6 @@ class MinimalResiduals : detail::IterativeMethod {
       each.assign(0);
     }
     turn_ = 0;
-    is_first_batch_ = true;
   }
 
   void step(int number) {
@@ -117,7 +116,7 @@ class MinimalResiduals : detail::IterativeMethod {
   }
 
   bool look_at(const detail::IterationNotes::Batch& batch) {
-    for (int step = is_first_batch_ ? 0 : 1; step <= batch.steps; ++step) {
+    for (int step = batch.first; step <= batch.steps; ++step) {
       const auto place = static_cast<std::size_t>(step);
       const double beta_square = batch.values[beta_square_][place];
       if (beta_square < 0 && !options_.preconditioner.is_identity()) {
@@ -130,7 +129,6 @@ class MinimalResiduals : detail::IterativeMethod {
         return true;
       }
     }
-    is_first_batch_ = false;
     return false;
   }
 
@@ -154,7 +152,6 @@ class MinimalResiduals : detail::IterativeMethod {
   AnyArray phi_;
   detail::IterationNotes notes_;
   std::size_t turn_ = 0;
-  bool is_first_batch_ = true;
 };
 
 }  // namespace
