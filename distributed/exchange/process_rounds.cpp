@@ -118,7 +118,9 @@ bool SharedProgress::is_dead() const {
 }
 
 KeptMemory::~KeptMemory() {
-  wait(std::chrono::seconds(2));
+  if (!has_failed_) {  // otherwise partners' kernels have been ended, and some may never come
+    wait(std::chrono::seconds(2));
+  }
 }
 
 void KeptMemory::add(Entry entry) {
@@ -142,6 +144,7 @@ void KeptMemory::sweep() noexcept {
 }
 
 void KeptMemory::fail(std::string_view reason) noexcept {
+  has_failed_ = true;
   for (const Entry& each : entries_) {
     each.own->fail(reason);
   }

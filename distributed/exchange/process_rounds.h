@@ -64,7 +64,7 @@ class KeptMemory {
     std::vector<std::shared_ptr<const SharedProgress>> partners;
   };
   KeptMemory() = default;
-  /// Waits for partners, at most two seconds.
+  /// Waits for partners, at most two seconds, unless this rank has failed.
   ~KeptMemory();
   KeptMemory(const KeptMemory&) = delete;
   KeptMemory& operator=(const KeptMemory&) = delete;
@@ -80,6 +80,7 @@ class KeptMemory {
   void wait(std::chrono::milliseconds longest) noexcept;
 
   std::vector<Entry> entries_;
+  bool has_failed_ = false;
 };
 
 /// One rank's rounds with partners in other processes, for kernels that store into partners' memory

@@ -1,5 +1,5 @@
 // Processes that the launchers of Open MPI and MPICH start. The launchers are those that CMake
-// found.
+// found, as far as the machine that runs the tests has them.
 #include "rtcg/distributed/mpi/run_mpi.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -43,10 +44,11 @@ struct Launcher {
 
 std::vector<Launcher> launchers() {
   std::vector<Launcher> found;
-  if (const std::string path = RTCG_MPIRUN_OPENMPI; !path.empty()) {
+  const auto is_there = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
+  if (const std::string path = RTCG_MPIRUN_OPENMPI; is_there(path)) {
     found.push_back({"Open MPI", path + " --allow-run-as-root --oversubscribe"});
   }
-  if (const std::string path = RTCG_MPIRUN_MPICH; !path.empty()) {
+  if (const std::string path = RTCG_MPIRUN_MPICH; is_there(path)) {
     found.push_back({"MPICH", path});
   }
   return found;
