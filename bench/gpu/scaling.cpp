@@ -355,15 +355,25 @@ void measure_halo(const Group& threads, const Group* nccl, const RawNccl* raw, s
   const int size = threads.size();
   const int next = (threads.rank() + 1) % size;
   const int before = (threads.rank() + size - 1) % size;
-  // each copies what the rank before has, as fast as the driver can
-  const std::vector<std::byte> mine = threads.all_gather(distributed::bytes_of(
-      std::vector<runtime::DeviceAddress>{sent.address()}))[static_cast<std::size_t>(before)];
-  const runtime::BufferRef<std::byte> theirs(
-      all_gpus()[static_cast<std::size_t>(before)],
-      distributed::values_of<runtime::DeviceAddress>(mine)[0], bytes);
+  const std::vector<std::vector<std::byte>> addresses = threads.all_gather(distributed::bytes_of(
+      std::vector<runtime::DeviceAddress>{sent.address(), received.address()}));
+  const auto memory_of = [&](int rank, std::size_t which) {
+    const auto place = static_cast<std::size_t>(rank);
+    return runtime::BufferRef<std::byte>(
+        all_gpus()[place], distributed::values_of<runtime::DeviceAddress>(addresses[place])[which],
+        bytes);
+  };
+  // each copies what the rank before has, or into the memory of the next one: by the driver, whose
+  // GPU reads from the other one or writes to it
+  const runtime::BufferRef<std::byte> theirs = memory_of(before, 0);
+  const runtime::BufferRef<std::byte> of_next = memory_of(next, 1);
   add_call(
       report, threads, op, "peer copy",
       time_calls(threads, stream, [&] { runtime::copy_on_device(stream, theirs, received.ref()); }),
+      bytes, true);
+  add_call(
+      report, threads, op, "peer copy by the sender",
+      time_calls(threads, stream, [&] { runtime::copy_on_device(stream, sent.ref(), of_next); }),
       bytes, true);
   const auto exchange = [&](const Group& group) {
     return time_calls(group, stream, [&] {
