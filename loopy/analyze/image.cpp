@@ -5,8 +5,11 @@
 namespace rtcg::loopy {
 
 const Argument* find_image(const Kernel& kernel, std::string_view name) {
-  const Argument* argument = find_argument(kernel, name);
-  return argument != nullptr && argument->address_space == AddressSpace::image ? argument : nullptr;
+  const auto found =
+      std::find_if(kernel.arguments.begin(), kernel.arguments.end(), [&](const Argument& each) {
+        return each.address_space == AddressSpace::image && each.name == name;
+      });
+  return found != kernel.arguments.end() ? &*found : nullptr;
 }
 
 bool is_surface(const Kernel& kernel, std::string_view name) {

@@ -274,12 +274,17 @@ LaunchPlan launch_plan(const LaunchFacts& launch, std::string name, const BlockM
 }
 
 bool may_be_another(const Kernel& kernel, const std::string& name) {
-  const Argument* argument = find_argument(kernel, name);
-  return argument != nullptr &&
-         std::any_of(kernel.arguments.begin(), kernel.arguments.end(), [&](const Argument& each) {
-           return (!argument->may_be.empty() || !each.may_be.empty()) &&
-                  may_be_same(*argument, each);
-         });
+  const auto relates = [&](const Argument& each) {
+    return std::any_of(each.may_be.begin(), each.may_be.end(), [&](const std::string& other) {
+      return each.name == name ? find_argument(kernel, other) != nullptr : other == name;
+    });
+  };
+  for (const Argument& each : kernel.arguments) {
+    if (!each.may_be.empty() && relates(each)) {  // hardly any argument may be another
+      return true;
+    }
+  }
+  return false;
 }
 
 cgen::Statement kernel_function(const LaunchFacts& launch, const LaunchPlan& plan,
