@@ -71,7 +71,7 @@ class ValueFinder {
     const auto sum = std::find_if(found_.begin(), found_.end(),
                                   [](const FoundValue& each) { return has_reduction(each.expr); });
     return sum != found_.end() ? std::optional(*sum)
-           : found_.empty()    ? std::nullopt
+           : found_.empty()    ? element_
                                : std::optional(found_.front());
   }
 
@@ -81,6 +81,9 @@ class ValueFinder {
     if (own == inames_ && is_computed(expr) && !has_scan(expr) && !(expr == whole_)) {
       found_.push_back({expr, statement_, is_conditional});
       return;
+    }
+    if (is<Access>(expr) && own == inames_ && !is_conditional && !element_ && !(expr == whole_)) {
+      element_ = {expr, statement_, false};
     }
     if (is<Access>(expr) || is<LinearAccess>(expr) || as_scan(expr) != nullptr) {
       return;
@@ -124,6 +127,7 @@ class ValueFinder {
   std::size_t statement_ = 0;
   std::optional<Expr> whole_{};  ///< that the statement stores as it is
   std::vector<FoundValue> found_{};
+  std::optional<FoundValue> element_{};  ///< of an array, which is always read
 };
 
 /// Whether all indices of what it reads follow from inames: elsewhere conditions may guard them.

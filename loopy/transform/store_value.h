@@ -27,6 +27,9 @@ namespace rtcg::loopy {
 /// may come in another order. Others are replaced where they were found. Rules are expanded, and
 /// reductions get inames of their own.
 ///
+/// If nothing is computed from these inames alone, it is an element of an array that is read: the
+/// new array is a copy with the axes in this order, [j, k] of sum(k, a[i, k]*b[k, j]) a transpose.
+///
 /// The values are computed in loops of their own, before the loops that use them. If they depend on
 /// what a statement of these loops computes, they stay in its loops, and the first statement that
 /// uses them gets loops of its own, together with those after it. Different launches may so compute

@@ -136,6 +136,32 @@ TEST(StoreValue, TakesPartsOfSumsOverSeveralInames) {
                            "t", {"i", "j"}));
 }
 
+// Nothing is computed from the inames of an operand alone.
+TEST(StoreValue, CopiesAnArrayWithItsAxesInAnotherOrder) {
+  const Kernel product =
+      make_kernel("{[i, j, k]: 0 <= i, j < n and 0 <= k < 5}", "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  const Kernel stored = store_value(product, "t", {"j", "k"});
+  EXPECT_EQ(statements_of(stored),
+            "t[j_t, k_t] = b[k_t, j_t]\n"
+            "c[i, j] = sum(k, a[i, k]*t[j, k])\n");
+  expect_same_results(product, stored, {{"n", 4}});
+  // an element that only some iterations read, and one that is as it is in its statement
+  EXPECT_ERROR(
+      "loopy.store_value.not_found",
+      store_value(make_kernel("{[i, j]: 0 <= i, j < 8}", "c[i, j] = if(i > 0, a[j], 1)*2 + i*j",
+                              {.default_type = cgen::f64}),
+                  "t", {"j"}));
+  EXPECT_ERROR(
+      "loopy.store_value.not_found",
+      store_value(make_kernel("{[i]: 0 <= i < 8}", "c[i] = a[7 - i]", {.default_type = cgen::f64}),
+                  "t", {"i"}));
+  const Kernel overwritten =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 8}", "b[k, j] = b[k, j] + sum(i, b[i, k]*a[i, j])",
+                  {.default_type = cgen::f64});
+  EXPECT_ERROR("loopy.store_value.input_changes", store_value(overwritten, "t", {"i", "k"}));
+}
+
 TEST(StoreValue, RefusesWhatItCannotStore) {
   EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "z"}));
   EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "i"}));
