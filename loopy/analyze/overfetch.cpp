@@ -4,6 +4,7 @@
 #include <set>
 
 #include "rtcg/loopy/analyze/evaluate_integer.h"
+#include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -11,8 +12,8 @@ namespace rtcg::loopy {
 
 std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& access,
                                       const std::string& iname) {
-  const Argument* argument = find_argument(kernel, access.array);
-  if (argument == nullptr || access.is_linear) {
+  const std::optional<Argument> argument = find_global_array(kernel, access.array);
+  if (!argument || access.is_linear) {
     return std::nullopt;
   }
   const std::vector<Expr> strides = argument->strides_elements.empty()

@@ -586,6 +586,23 @@ std::map<std::string, std::string> recorded_precompute_options(const PrecomputeO
   return recorded;
 }
 
+/// The array that is fetched: an argument, or a temporary as one.
+std::optional<Argument> find_array(const Kernel& kernel, std::string_view name) {
+  if (const Argument* argument = find_argument(kernel, name)) {
+    return argument->is_array ? std::optional(*argument) : std::nullopt;
+  }
+  const Temporary* temporary = find_temporary(kernel, name);
+  if (temporary == nullptr || temporary->shape.empty()) {
+    return std::nullopt;
+  }
+  Argument array;
+  array.name = temporary->name;
+  array.type = temporary->type;
+  array.is_array = true;
+  array.shape = temporary->shape;
+  return array;
+}
+
 }  // namespace
 
 Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::string>& sweep,
@@ -638,8 +655,8 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
   const RecordedStep step(kernel);
   kernel = Stager(std::move(kernel), source, sweep, options).run();
   if (const Access* element = get_if<Access>(definition.body)) {
-    const Argument* copied = find_argument(before, element->array);
-    kernel.temporaries.back().type = copied != nullptr ? copied->type : std::nullopt;
+    const std::optional<Argument> copied = find_array(before, element->array);
+    kernel.temporaries.back().type = copied ? copied->type : std::nullopt;
   }
   refuse_reordering(before, kernel, "loopy.precompute.reorders_loops");
   step.record(kernel, "precompute", {std::string(rule), fmt::format("{}", fmt::join(sweep, ":"))},
@@ -648,23 +665,6 @@ Kernel precompute(Kernel kernel, std::string_view rule, const std::vector<std::s
 }
 
 namespace {
-
-/// The array that is fetched: an argument, or a temporary as one.
-std::optional<Argument> find_array(const Kernel& kernel, std::string_view name) {
-  if (const Argument* argument = find_argument(kernel, name)) {
-    return argument->is_array ? std::optional(*argument) : std::nullopt;
-  }
-  const Temporary* temporary = find_temporary(kernel, name);
-  if (temporary == nullptr || temporary->shape.empty()) {
-    return std::nullopt;
-  }
-  Argument array;
-  array.name = temporary->name;
-  array.type = temporary->type;
-  array.is_array = true;
-  array.shape = temporary->shape;
-  return array;
-}
 
 /// Elements outside of an image have values, which a tile would lack.
 void refuse_image(const Kernel& kernel, const std::string& array) {
