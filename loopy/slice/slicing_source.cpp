@@ -71,12 +71,20 @@ class MergedSource final : public SlicingSource {
     }
     return placed(first, of(first).crossover(ranked_[first].place, ranked_[second].place, mask));
   }
+  /// Of two sources that have some: the best ones of both, no more than one of them would give.
   [[nodiscard]] std::vector<std::size_t> seed_shapes() const override {
+    constexpr std::size_t most_of_both = 40;
     std::vector<std::size_t> result;
+    std::size_t of_first = 0;
     for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
+      of_first = result.size();
       for (const std::size_t each : sources_[which]->seed_shapes()) {
         result.push_back(places_[which][each]);
       }
+    }
+    if (of_first != 0 && of_first != result.size()) {
+      std::sort(result.begin(), result.end());
+      result.resize(std::min(result.size(), most_of_both));
     }
     return result;
   }

@@ -1,4 +1,6 @@
 // Contractions of arrays with many short axes are sliced as products of matrices.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/check/checked_kernel.h"
@@ -89,6 +91,17 @@ TEST(FusedSlicings, AreFoundAndRankedBeforePlainTiles) {
     ++plain;
   }
   EXPECT_GT(stream.predicted_seconds(plain), 2 * stream.predicted_seconds(0));
+}
+
+// Of all families together: searches try them before anything else.
+TEST(FusedSlicings, BeginSearchesWithTheBestShapes) {
+  const SlicingStream stream(contraction("abcd-aebf-dfce", {40, 40, 40, 40, 40, 40}), few_items());
+  const std::vector<std::size_t> places = stream.seed_shapes();
+  EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+  EXPECT_LE(places.size(), 40U);
+  for (const std::size_t each : places) {
+    EXPECT_FALSE(stream.at(each).slicing.fusions.empty()) << stream.at(each).words;
+  }
 }
 
 // Sums are short, so that writing takes most of the time: runs of results are whole sectors.
