@@ -10,7 +10,6 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/analyze/access.h"
-#include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
@@ -18,6 +17,7 @@
 #include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
+#include "rtcg/loopy/slice/nest_kernel.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -140,7 +140,7 @@ class ChainReader {
       return {};
     }
     for (Nest& nest : result) {
-      nest.kernel = alone(nest);
+      nest.kernel = nest_kernel(kernel_, nest.statements, hosts_);
       const NameSet& around = nest.kernel.instructions.front().within_inames;
       nest.name = !around.empty()       ? *around.begin()
                   : nest.inames.empty() ? ""
@@ -203,42 +203,6 @@ class ChainReader {
              !temporary->initial_values.empty();
     });
     return names;
-  }
-
-  /// The nest; loops of the host are its parameters, and what the nests hand on in global memory
-  /// are its arguments.
-  [[nodiscard]] Kernel alone(const Nest& nest) const {
-    Kernel result = kernel_;
-    result.instructions.clear();
-    for (const Temporary& each : kernel_.temporaries) {
-      if (auto array = find_global_array(kernel_, each.name)) {
-        result.arguments.push_back(*std::move(array));
-        std::erase_if(result.temporaries,
-                      [&](const auto& other) { return other.name == each.name; });
-      }
-    }
-    for (Domain& each : result.domains) {
-      std::erase_if(each.inames, [&](const auto& iname) { return hosts_.count(iname) != 0; });
-      if (each.inames.empty()) {
-        result.assumptions.add(each.constraints);
-      }
-    }
-    std::erase_if(result.domains, [](const Domain& each) { return each.inames.empty(); });
-    for (const std::string& each : hosts_) {
-      result.arguments.push_back({.name = each, .type = cgen::i32});
-    }
-    NameSet ids;
-    for (const std::size_t each : nest.statements) {
-      ids.insert(kernel_.instructions[each].id);
-    }
-    for (const std::size_t each : nest.statements) {
-      Instruction instruction = kernel_.instructions[each];
-      std::erase_if(instruction.depends_on, [&](const auto& id) { return ids.count(id) == 0; });
-      std::erase_if(instruction.within_inames,
-                    [&](const auto& iname) { return hosts_.count(iname) != 0; });
-      result.instructions.push_back(std::move(instruction));
-    }
-    return result;
   }
 
   void number_groups(Nest& nest) const {

@@ -8,6 +8,7 @@
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/overfetch.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/slicing_fusion.h"
 #include "rtcg/loopy/slice/view_axes.h"
@@ -25,6 +26,11 @@ constexpr std::int64_t usual_written_neighbours = 16;
 /// What the next requests read of a sector is still in a cache.
 constexpr std::int64_t usual_read_neighbours = 2 * request_threads;
 constexpr double operations_of_element = 8;  // integers that find one of a view
+// Of copies of operands, by what tiles move for each byte: what they have to gain, and what each
+// costs.
+constexpr double least_gain_of_copies = 0.25;
+constexpr double cost_of_copy = 0.05;
+constexpr double most_share_of_copies = 0.15;  // of the time of the sum, at the peak of each
 
 /// Inames that the same arrays of the sum are indexed by, the slowest varying first.
 struct InameGroup {
@@ -36,6 +42,13 @@ struct InameGroup {
 struct Operand {
   std::string array{};
   std::map<std::string, std::int64_t> strides{};  ///< in memory, of each iname
+  bool has_own_axes = true;                       ///< whether each iname is an index
+};
+
+/// A way to fuse the inames of all groups, and what tiles move then for each byte they need.
+struct FusionWay {
+  double cost = std::numeric_limits<double>::infinity();
+  std::vector<InameFusion> fusions{};
 };
 
 class ContractionReader {
@@ -51,22 +64,19 @@ class ContractionReader {
   }
 
   /// The best way with tiles and the best one without, the better one first.
-  [[nodiscard]] std::vector<std::vector<InameFusion>> best_fusions() const {
-    struct Best {
-      double cost = std::numeric_limits<double>::infinity();
-      std::vector<InameFusion> fusions{};
-    };
-    Best tiled;
-    Best plain;
+  [[nodiscard]] std::vector<FusionWay> best_fusions(bool may_be_tiled = true) const {
+    FusionWay tiled;
+    FusionWay plain;
     std::vector<std::vector<InameFusion>> of_groups;
     for (const InameGroup& group : groups_) {
-      of_groups.push_back(group.inames.size() > 1 ? ways_of(group) : std::vector<InameFusion>());
+      of_groups.push_back(group.inames.size() > 1 ? ways_of(group, may_be_tiled)
+                                                  : std::vector<InameFusion>());
     }
     std::vector<InameFusion> chosen;
     const std::function<void(std::size_t, bool)> choose = [&](std::size_t next, bool has_tiles) {
       if (next == of_groups.size()) {
         const double cost = overfetch_of(chosen);
-        Best& best = has_tiles ? tiled : plain;
+        FusionWay& best = has_tiles ? tiled : plain;
         if (cost < best.cost) {
           best = {cost, chosen};
         }
@@ -85,10 +95,22 @@ class ContractionReader {
     };
     choose(0, false);
     if (tiled.fusions.empty() || plain.fusions.empty()) {
-      return {tiled.fusions.empty() ? plain.fusions : tiled.fusions};
+      return {tiled.fusions.empty() ? plain : tiled};
     }
-    return tiled.cost < plain.cost ? std::vector{tiled.fusions, plain.fusions}
-                                   : std::vector{plain.fusions, tiled.fusions};
+    return tiled.cost < plain.cost ? std::vector{tiled, plain} : std::vector{plain, tiled};
+  }
+
+  /// See copies_of_operands().
+  [[nodiscard]] std::vector<std::vector<StorePlan>> sets_of_copies(const MachineModel& machine) {
+    std::vector<std::vector<StorePlan>> sets = {least_copies(), along_results()};
+    if (sets[0] == sets[1]) {
+      sets.pop_back();
+    }
+    std::erase_if(sets, [&](const std::vector<StorePlan>& each) {
+      return each.empty() ||
+             seconds_of(each, machine) > most_share_of_copies * seconds_of_sum(machine);
+    });
+    return sets;
   }
 
   /// The kernel with these inames as a product of matrices; nothing where they cannot be fused.
@@ -186,10 +208,17 @@ class ContractionReader {
       const bool is_in_sum = std::any_of(reduced_.begin(), reduced_.end(), [&](const auto& each) {
         return access.inames.count(each) != 0;
       });
+      element_bytes_ = argument->type ? size_bytes(*argument->type) : element_bytes_;
       if (access.is_write) {
         target_strides_ = {access.array, *strides};
       } else if (is_in_sum) {
-        operands_.push_back({access.array, *strides});
+        const bool has_own_axes =
+            strides->size() == access.indices.size() &&
+            std::all_of(access.indices.begin(), access.indices.end(), [](const Expr& each) {
+              const auto index = to_affine(each);
+              return index && index->terms().size() == 1 && index->terms()[0].coefficient == 1;
+            });
+        operands_.push_back({access.array, *strides, has_own_axes});
       }
     }
     return operands_.size() > 1 && operands_.size() <= most_fetchable &&
@@ -260,6 +289,10 @@ class ContractionReader {
            });
   }
 
+  [[nodiscard]] bool is_reduced(const std::string& iname) const {
+    return std::find(reduced_.begin(), reduced_.end(), iname) != reduced_.end();
+  }
+
   [[nodiscard]] NameSet arrays_of(const std::string& iname) const {
     NameSet arrays;
     for (const Operand& each : operands_) {
@@ -297,7 +330,115 @@ class ContractionReader {
     return result;
   }
 
-  [[nodiscard]] std::vector<InameFusion> ways_of(const InameGroup& group) const {
+  /// The axes of an operand in its order, but that one becomes the fastest.
+  [[nodiscard]] StorePlan copy_along(const Operand& operand, const std::string& fastest) const {
+    std::vector<std::pair<std::int64_t, std::string>> axes;
+    for (const auto& [iname, stride] : operand.strides) {
+      if (iname != fastest) {
+        axes.emplace_back(-stride, iname);
+      }
+    }
+    std::sort(axes.begin(), axes.end());
+    StorePlan plan{operand.array, {}};
+    for (const auto& [stride, iname] : axes) {
+      plan.inames.push_back(iname);
+    }
+    plan.inames.push_back(fastest);
+    return plan;
+  }
+  [[nodiscard]] Operand copied(const Operand& operand, const StorePlan& plan) const {
+    Operand result{operand.array, {}};
+    std::int64_t stride = 1;
+    for (std::size_t i = plan.inames.size(); i-- > 0;) {
+      result.strides[plan.inames[i]] = stride;
+      stride *= lengths_.at(plan.inames[i]);
+    }
+    return result;
+  }
+  /// Those that let tiles move the fewest sectors; none if the best fusions move about as few.
+  [[nodiscard]] std::vector<StorePlan> least_copies() {
+    const double as_described = best_fusions().front().cost;
+    const std::vector<Operand> described = operands_;
+    double least = as_described - least_gain_of_copies;
+    std::vector<StorePlan> best;
+    std::vector<StorePlan> chosen;
+    const std::function<void(std::size_t)> choose = [&](std::size_t next) {
+      if (next == described.size()) {
+        const double cost =
+            best_fusions(false).front().cost + cost_of_copy * static_cast<double>(chosen.size());
+        if (!chosen.empty() && cost < least) {
+          least = cost;
+          best = chosen;
+        }
+        return;
+      }
+      choose(next + 1);
+      for (const InameGroup& group : groups_) {
+        if (!described[next].has_own_axes || group.arrays.count(described[next].array) == 0) {
+          continue;
+        }
+        for (const std::string& iname : group.inames) {
+          chosen.push_back(copy_along(described[next], iname));
+          operands_[next] = copied(described[next], chosen.back());
+          choose(next + 1);
+          operands_[next] = described[next];
+          chosen.pop_back();
+        }
+      }
+    };
+    choose(0);
+    return best;
+  }
+
+  /// Copies of what is not contiguous along the rows or columns of the result.
+  [[nodiscard]] std::vector<StorePlan> along_results() const {
+    std::vector<StorePlan> copies;
+    for (const Operand& operand : operands_) {
+      const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const InameGroup& each) {
+        return each.arrays == NameSet{operand.array} && !is_reduced(each.inames.front());
+      });
+      if (group == groups_.end()) {
+        continue;
+      }
+      // other groups may end with any iname, the fast one with that whose neighbours are written
+      const std::string& last = group->inames.back();
+      const auto is_contiguous = [&](const std::string& iname) {
+        const auto stride = operand.strides.find(iname);
+        return stride != operand.strides.end() && stride->second == 1 &&
+               (last != fastest_ || iname == last);
+      };
+      if (std::none_of(group->inames.begin(), group->inames.end(), is_contiguous)) {
+        if (!operand.has_own_axes) {
+          return {};
+        }
+        copies.push_back(copy_along(operand, last));
+      }
+    }
+    return copies;
+  }
+
+  /// Each element is read and written.
+  [[nodiscard]] double seconds_of(const std::vector<StorePlan>& copies,
+                                  const MachineModel& machine) const {
+    double elements = 0;
+    for (const StorePlan& each : copies) {
+      double own = 1;
+      for (const std::string& iname : each.inames) {
+        own *= static_cast<double>(lengths_.at(iname));
+      }
+      elements += own;
+    }
+    return 2 * elements * element_bytes_ / machine.memory_bytes_per_second;
+  }
+  [[nodiscard]] double seconds_of_sum(const MachineModel& machine) const {
+    double steps = 1;
+    for (const auto& [iname, length] : lengths_) {
+      steps *= static_cast<double>(length);
+    }
+    return 2 * steps / (machine.multiprocessors * machine.flops_per_clock * machine.clock_hz);
+  }
+
+  [[nodiscard]] std::vector<InameFusion> ways_of(const InameGroup& group, bool may_be_tiled) const {
     std::vector<std::string> last = contiguous_inames(group);
     const bool is_fast =
         std::find(group.inames.begin(), group.inames.end(), fastest_) != group.inames.end();
@@ -308,6 +449,9 @@ class ContractionReader {
       for (const std::string& each : last) {
         ways.push_back(in_order(group.inames, {{each, 1}}));
       }
+    }
+    if (!may_be_tiled) {
+      return ways;
     }
     if (is_fast) {
       std::erase(last, fastest_);
@@ -481,6 +625,7 @@ class ContractionReader {
   std::vector<std::string> reduced_{};
   std::vector<Operand> operands_{};
   Operand target_strides_{};
+  double element_bytes_ = 4;
   std::map<std::string, std::int64_t> lengths_{};
   std::vector<InameGroup> groups_{};
 };
@@ -495,12 +640,29 @@ std::vector<FusedContraction> fused_contractions(const Kernel& typed,
   if (!reader.read()) {
     return result;
   }
-  for (const std::vector<InameFusion>& fusions : reader.best_fusions()) {
-    if (auto fused = reader.fused(fusions, machine)) {
+  for (const FusionWay& each : reader.best_fusions()) {
+    if (auto fused = reader.fused(each.fusions, machine)) {
       result.push_back(*std::move(fused));
     }
   }
   return result;
+}
+
+std::vector<std::vector<StorePlan>> copies_of_operands(const Kernel& typed,
+                                                       const IntegerValues& parameters,
+                                                       const MachineModel& machine) {
+  ContractionReader reader(typed, parameters);
+  if (!reader.read()) {
+    return {};
+  }
+  std::vector<std::vector<StorePlan>> sets = reader.sets_of_copies(machine);
+  for (std::vector<StorePlan>& copies : sets) {
+    NameGenerator names = make_name_generator(typed);
+    for (StorePlan& each : copies) {
+      each.array = names.make(each.array + "_copy");
+    }
+  }
+  return sets;
 }
 
 }  // namespace rtcg::loopy::detail

@@ -30,4 +30,13 @@ struct FusedContraction {
                                                                const IntegerValues& parameters,
                                                                const MachineModel& machine);
 
+/// Sets of operands of a contraction that are worth copying first, at most two: those that let its
+/// tiles move fewer sectors than the best way to fuse its inames, and those that let all tiles be
+/// copied along the rows and columns of the result, without transposing them. Each copy has the
+/// axes of the operand but for one, which becomes the fastest. The sum takes much longer than they
+/// do.
+/// @param typed  has no rules
+[[nodiscard]] std::vector<std::vector<StorePlan>> copies_of_operands(
+    const Kernel& typed, const IntegerValues& parameters, const MachineModel& machine);
+
 }  // namespace rtcg::loopy::detail

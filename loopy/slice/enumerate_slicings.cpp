@@ -430,8 +430,8 @@ class Enumerator final : public TileEnumerator {
   }
   /// Where more blocks than run at once read what others read, too.
   [[nodiscard]] bool gains_from_swizzle() const {
-    return choice_.fetched != 0 && problem_.has(reduced_loop) && choice_.shared_steps == 0 &&
-           cost_.blocks_along(choice_, slow_loop) >= 16 &&
+    return problem_.can_swizzle_blocks && choice_.fetched != 0 && problem_.has(reduced_loop) &&
+           choice_.shared_steps == 0 && cost_.blocks_along(choice_, slow_loop) >= 16 &&
            cost_.blocks_along(choice_, fast_loop) >= 16 &&
            cost_.blocks_along(choice_, slow_loop) <= most_blocks_across;
   }
@@ -650,8 +650,10 @@ detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& c
   }
   std::future<detail::SourcePtr> fused =
       std::async(std::launch::async, [&] { return detail::fused_slicings(kernel, constraints); });
+  std::future<detail::SourcePtr> copied =
+      std::async(std::launch::async, [&] { return detail::copied_slicings(kernel, constraints); });
   detail::SourcePtr nest = detail::nest_slicings(kernel, constraints, {});
-  return detail::merged(detail::merged(std::move(nest), fused.get()),
+  return detail::merged(detail::merged(detail::merged(std::move(nest), fused.get()), copied.get()),
                         detail::tensor_slicings(kernel, constraints));
 }
 

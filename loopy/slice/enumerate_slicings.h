@@ -128,7 +128,9 @@ class SlicingSource : public SearchSpace {
 /// A sum over a product of arrays with constant lengths is also sliced with inames fused, see
 /// Slicing::fusions: those that index the same arrays become one row, column or summed index, in
 /// the order, and with the tiles, that keep copies and results contiguous. At most 300,000 of these
-/// are listed; not for processors, and not where hints name inames, see left_out().
+/// are listed; not for processors, and not where hints name inames, see left_out(). Operands that
+/// are not contiguous along the results are also copied first, if the sum takes much longer, see
+/// StorePlan: at most 300,000 more.
 ///
 /// Chains of statements over one row (norms, softmax, argmin) are also cut so that the threads of a
 /// block, or of a part of it, take a row: all loops over it alike, and what several of them read is

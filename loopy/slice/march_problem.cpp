@@ -12,7 +12,7 @@
 namespace rtcg::loopy::detail {
 namespace {
 
-constexpr double most_unrolled = 128;     // terms of the sums of a statement
+constexpr double most_written_terms = 128;  // terms of the sums of a statement
 constexpr std::int64_t most_planes = 32;  // of a queue, which rotates in as many copies of the loop
 
 class MarchReader {
@@ -182,9 +182,9 @@ class MarchReader {
     double terms = 1;
     for (const std::string& each : problem_.sums) {
       const SlicedLoop loop = sliced_loop(kernel_, constraints_.parameters, each);
-      terms *= loop.is_constant ? static_cast<double>(loop.length) : most_unrolled + 1;
+      terms *= loop.is_constant ? static_cast<double>(loop.length) : most_written_terms + 1;
     }
-    return terms <= most_unrolled;
+    return terms <= most_written_terms;
   }
 
   void read_work() {

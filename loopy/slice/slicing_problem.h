@@ -152,6 +152,8 @@ struct SlicingProblem {
   std::int64_t written_steps = 1;
 
   RankingBounds bounds{};
+  /// Whether blocks may come in another order: not where a kernel has other nests.
+  bool can_swizzle_blocks = true;
   /// Of a block along the fast and the slow loop, or all of a shorter one.
   std::int64_t least_tile = 1;
 

@@ -26,6 +26,10 @@ struct RankingBounds;
 /// Tiles of a contraction whose inames are fused: rows, columns and what is summed over are one
 /// index each. Null for other kernels, and where no inames go together.
 [[nodiscard]] SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+/// The same of a contraction with copies of operands, whose axes lie so that tiles are contiguous,
+/// made by launches before. Null for other kernels, and where nothing is gained.
+[[nodiscard]] SourcePtr copied_slicings(const Kernel& kernel,
+                                        const SlicingConstraints& constraints);
 /// The slicings of a kernel whose inames are fused, as those of the kernel itself.
 [[nodiscard]] SourcePtr with_fusions(SourcePtr fused, std::vector<InameFusion> fusions);
 /// Tiles of a product of matrices, or of a contraction with fused inames, that warps compute on

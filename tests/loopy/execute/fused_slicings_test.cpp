@@ -51,6 +51,62 @@ INSTANTIATE_TEST_SUITE_P(Contractions, FusedContractions,
                            return name;
                          });
 
+struct CopiedContraction {
+  std::string words;
+  std::vector<std::int64_t> lengths;
+  std::string slicing;
+};
+
+class CopiedContractions : public ::testing::TestWithParam<CopiedContraction> {};
+
+TEST_P(CopiedContractions, KeepTheNumbers) {
+  const Kernel kernel = contraction(GetParam().words, GetParam().lengths);
+  expect_same_everywhere(apply(kernel, parse_slicing(GetParam().slicing)), kernel, {}, {},
+                         "pthread");
+}
+
+// Lengths that are odd, 1, and multiples of the vectors; tiles that cross indices.
+std::vector<CopiedContraction> copied_contractions_to_run() {
+  const std::string both =
+      "store A_copy[a,e,f,b]; store B_copy[f,c,e,d]; fuse ab = a b; fuse cd = c d; fuse ef = e f; "
+      "b_A_copy: g.0 l.0*4; f_A_copy: g.1 l.1*4; e_A_copy: g.2; d_B_copy: g.0 l.0*4; e_B_copy: "
+      "g.1 l.1*4; c_B_copy: g.2; cd: g.0 ilp*2 l.0*4 ilp*4; ab: g.1 l.1*4 ilp*2; ef: for "
+      "unr_hint*4; fetch A; fetch B; fetch A_copy stages 2; fetch B_copy stages 2; launch before "
+      "d_B_copy; launch before cd";
+  return {{"abcd-aebf-dfce", {13, 9, 7, 5, 6, 11}, both},
+          {"abcd-aebf-dfce", {8, 4, 4, 12, 4, 8}, both},
+          {"abcd-aebf-dfce", {1, 3, 1, 2, 5, 1}, both},
+          {"abc-acd-db",
+           {6, 7, 9, 5},
+           "store A_copy[a,d,c]; fuse ac = a c; c_A_copy: g.0 l.0*4; d_A_copy: g.1 l.1*4; "
+           "a_A_copy: g.2; ac: g.0 ilp*2 l.0*8; b: g.1 l.1*4; d: for for*2; fetch A; fetch A_copy; "
+           "fetch B; launch before ac"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Contractions, CopiedContractions,
+                         ::testing::ValuesIn(copied_contractions_to_run()),
+                         [](const auto& info) { return "number_" + std::to_string(info.index); });
+
+TEST(FusedSlicings, WithCopiesKeepTheNumbers) {
+  const Kernel kernel = contraction("abcd-aecf-bfde", {29, 3, 31, 5, 5, 1});
+  SlicingConstraints constraints;
+  constraints.min_threads = 8;
+  constraints.max_threads = 64;
+  constraints.max_items_per_thread = 12;
+  const SlicingStream stream(kernel, constraints);
+  std::mt19937_64 random(7);
+  int drawn = 0;
+  for (int tries = 0; drawn < 2 && tries < 10000; ++tries) {
+    const Slicing slicing = stream.at(random() % stream.count()).slicing;
+    if (!slicing.stores.empty()) {
+      ++drawn;
+      SCOPED_TRACE(to_string(slicing));
+      expect_same_everywhere(apply(kernel, slicing), kernel, {}, {}, "pthread");
+    }
+  }
+  EXPECT_EQ(drawn, 2);
+}
+
 TEST(FusedSlicings, FetchAViewThatTheKernelHas) {
   const Kernel kernel =
       make_kernel("{[p, x, k]: 0 <= p < 35 and 0 <= x, k < 12}",

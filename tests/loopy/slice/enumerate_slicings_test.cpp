@@ -361,21 +361,21 @@ bool lists(const Kernel& kernel, const SlicingConstraints& constraints, std::str
 
 TEST(SlicingStream, FetchesNothingThatOneResultReadsAlone) {
   const KernelOptions f32{.default_type = cgen::f32};
-  const Kernel products = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 16}",
-                                      "y[i] = sum(k, value[k, i]*x[i])", f32);
+  const Kernel products =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 16}", "y[i] = sum(k, value[k, i]*x[i])", f32);
   EXPECT_FALSE(lists(products, {.parameters = {{"n", 100000}}}, "fetch"));
   const Kernel squares = make_kernel("{[i]: 0 <= i < n}", "y[i] = x[i]*x[i]", f32);
   EXPECT_FALSE(lists(squares, {.parameters = {{"n", 100000}}}, "fetch"));
   // each point has a cell of its own
-  const Kernel points = make_kernel("{[i]: 0 <= i < n}",
-                                    "<i32> cell = cast(i32, floor(x[i]))\n"
-                                    "y[i] = table[cell] + table[cell + 1]",
-                                    {.arguments = "table: [m]; x, y: [n]; m: i32",
-                                     .default_type = cgen::f32});
+  const Kernel points =
+      make_kernel("{[i]: 0 <= i < n}",
+                  "<i32> cell = cast(i32, floor(x[i]))\n"
+                  "y[i] = table[cell] + table[cell + 1]",
+                  {.arguments = "table: [m]; x, y: [n]; m: i32", .default_type = cgen::f32});
   EXPECT_FALSE(lists(points, {.parameters = {{"n", 100000}, {"m", 100}}}, "fetch"));
   // rows of a that begin one element apart
-  const Kernel windows = make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 16}",
-                                     "y[i] = sum(k, a[i + k])", f32);
+  const Kernel windows =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 16}", "y[i] = sum(k, a[i + k])", f32);
   EXPECT_TRUE(lists(windows, {.parameters = {{"n", 100000}}}, "fetch a"));
 }
 
@@ -391,15 +391,16 @@ TEST(SlicingStream, FetchesNothingWhereARecurrenceLeavesNoRoom) {
 // threads along a sum read neighbours only if its loop is that of the fastest axis
 TEST(SlicingStream, SpreadsSumsOverNeighbours) {
   const auto seconds = [](const char* statement) {
-    const Kernel kernel = make_kernel("{[x, c]: 0 <= x < 4096 and 0 <= c < 4096}", statement,
-                                      {.arguments = "a: [4096, 4096]; out: [4096]",
-                                       .default_type = cgen::f32});
+    const Kernel kernel =
+        make_kernel("{[x, c]: 0 <= x < 4096 and 0 <= c < 4096}", statement,
+                    {.arguments = "a: [4096, 4096]; out: [4096]", .default_type = cgen::f32});
     const SlicingStream stream(kernel, SlicingConstraints());
     const auto place = stream.find_words("x: g.0; c: for l.0*64");
     EXPECT_TRUE(place) << statement;
     return place ? stream.predicted_seconds(*place) : 0;
   };
-  EXPECT_GT(seconds("out[x] = sum(c, a[c, (x + 1)//2])"), 1.5 * seconds("out[x] = sum(c, a[x, c])"));
+  EXPECT_GT(seconds("out[x] = sum(c, a[c, (x + 1)//2])"),
+            1.5 * seconds("out[x] = sum(c, a[x, c])"));
 }
 
 TEST(SlicingStream, HasStepsFromEachSlicing) {
@@ -628,11 +629,11 @@ TEST(SlicingStream, WritesShortSumsOutOnProcessors) {
 
 // quotients vanish then, and what several steps read stays in registers
 TEST(SlicingStream, WritesShortSumsOutOnGpusWhereIndicesDivideThem) {
-  const Kernel kernel = make_kernel(
-      "{[i, j]: 1 <= i, j < 4097}\n{[a, b]: 0 <= a, b < 9}",
-      "at(k) := image[i + k // 3 - 1, j + k % 3 - 1]\n"
-      "rank[i, j] = sum(a, sum(b, if(at(a) < at(b), 1.0, 0.0))**2)",
-      {.arguments = "image, rank: [4098, 4098]", .default_type = cgen::f32});
+  const Kernel kernel =
+      make_kernel("{[i, j]: 1 <= i, j < 4097}\n{[a, b]: 0 <= a, b < 9}",
+                  "at(k) := image[i + k // 3 - 1, j + k % 3 - 1]\n"
+                  "rank[i, j] = sum(a, sum(b, if(at(a) < at(b), 1.0, 0.0))**2)",
+                  {.arguments = "image, rank: [4098, 4098]", .default_type = cgen::f32});
   const SlicingStream stream(kernel, SlicingConstraints());
   ASSERT_GT(stream.count(), 0U);
   for (std::size_t place = 0; place < std::min<std::size_t>(stream.count(), 50); ++place) {
