@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "rtcg/loopy/codegen/level_guards.h"
 #include "rtcg/loopy/codegen/split_threads.h"
 #include "rtcg/loopy/codegen/whole_tiles.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -295,8 +297,12 @@ class GuardPlacement {
   GuardedTree copies(const LoopNode& loop, EmitContext inside, ConstraintSet constraints,
                      const LoopBounds& bounds) {
     constraints.add(inside.assumptions);
-    const std::optional<std::int64_t> first = constraints.minimum(Affine(loop.iname));
-    const std::optional<std::int64_t> last = constraints.maximum(Affine(loop.iname));
+    auto [first, last] = range_of(constraints, Affine(loop.iname));
+    if (!first || !last) {
+      // loops around may say less than the domain; statements have guards for the rest
+      std::tie(first, last) =
+          range_of(constraints_of(launch_.kernel, {loop.iname}), Affine(loop.iname));
+    }
     if (!first || !last || *last - *first >= most_copies) {
       throw InvalidInput(
           "loopy.generate.too_many_copies",

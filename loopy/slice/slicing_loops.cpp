@@ -284,14 +284,30 @@ void add_shared_bounds(const Kernel& expanded, const Slicing& slicing, const Ina
                   [](const FetchPlan& each) { return each.in_registers; })) {
     return;
   }
+  // those that bound it, and those that bound these: a bound of `k >= j` is one by `i <= j`, too
   NameSet parents;
+  const auto add_related = [&](const Constraint& each, const NameSet& to) {
+    const Affine::Terms terms = each.expr.terms();
+    if (std::any_of(terms.begin(), terms.end(),
+                    [&](const Affine::Term& term) { return to.count(term.name) != 0; })) {
+      for (const Affine::Term& term : terms) {
+        if (term.name != reduced.iname && is_iname(expanded, term.name) &&
+            all_reduced.count(term.name) == 0) {
+          parents.insert(term.name);
+        }
+      }
+    }
+  };
   for (const Constraint& each :
        find_home_domain(expanded, reduced.iname)->constraints.constraints()) {
-    for (const Affine::Term& term : each.expr.terms()) {
-      if (term.name != reduced.iname && each.expr.coefficient(reduced.iname) != 0 &&
-          is_iname(expanded, term.name) && all_reduced.count(term.name) == 0) {
-        parents.insert(term.name);
-      }
+    add_related(each, {reduced.iname});
+  }
+  for (std::size_t before = 0; before != parents.size();) {
+    before = parents.size();
+    const ConstraintSet around = constraints_of(expanded, parents);
+    const NameSet known = parents;
+    for (const Constraint& each : around.constraints()) {
+      add_related(each, known);
     }
   }
   std::vector<std::string> of_threads;

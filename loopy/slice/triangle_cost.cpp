@@ -2,11 +2,66 @@
 // begin.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "rtcg/cgen/support/integer.h"
 #include "rtcg/loopy/slice/slicing_cost.h"
+#include "rtcg/loopy/symbolic/affine.h"
 
 namespace rtcg::loopy::detail {
+namespace {
+
+/// The first and the last block along a loop that may begin elsewhere than at 0: blocks begin at
+/// multiples of their tile.
+struct Blocks {
+  std::int64_t tile = 1;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+Blocks blocks_of(const SlicingProblem& problem, const SlicingCost& cost,
+                 const SlicingChoice& choice, std::size_t loop) {
+  const SlicedLoop& own = problem.loops[loop];
+  if (loop != fast_loop && loop != slow_loop && cost.blocks_along(choice, loop) == 1) {
+    return {own.begin + own.length, 0, 0};  // all of it in each block
+  }
+  const std::int64_t tile = loop == fast_loop             ? choice.fast_tile()
+                            : loop == slow_loop           ? choice.slow_tile()
+                            : loop == choice.batch_loop() ? std::int64_t{choice.batch}
+                                                          : 1;
+  return {tile, divide_rounding_down(own.begin, tile),
+          divide_rounding_down(own.begin + own.length - 1, tile)};
+}
+
+/// SlicingProblem::beginnings, and what they say of other loops where one has a single block: with
+/// `i <= j <= k` the sums of such a j begin at i.
+std::vector<LoopBound> beginnings_of(const SlicingProblem& problem, const SlicingCost& cost,
+                                     const SlicingChoice& choice) {
+  std::vector<LoopBound> result = problem.beginnings;
+  for (const LoopBound& bound : problem.beginnings) {
+    for (const std::size_t loop : {fast_loop, slow_loop}) {
+      for (const LoopBound& other : problem.triangles) {
+        const std::int64_t own = bound.coefficients[loop];
+        const std::int64_t opposite = other.coefficients[loop];
+        const Blocks blocks = blocks_of(problem, cost, choice, loop);
+        if (own == 0 || opposite == 0 || (own > 0) == (opposite > 0) ||
+            blocks.first != blocks.last) {
+          continue;
+        }
+        LoopBound sum;
+        for (std::size_t i = 0; i < loop_count; ++i) {
+          sum.coefficients[i] =
+              std::abs(opposite) * bound.coefficients[i] + std::abs(own) * other.coefficients[i];
+        }
+        sum.constant = std::abs(opposite) * bound.constant + std::abs(own) * other.constant;
+        result.push_back(sum);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
 
 /// Share of the box in which all triangles' bounds hold, each loosened by so many iterations.
 double SlicingCost::share_of_results(double shift_of_fast, double shift_of_slow) const {
@@ -49,6 +104,9 @@ bool SlicingCost::has_known_beginning(const SlicingChoice& choice) const {
   if (problem_.beginnings.empty()) {
     return true;
   }
+  if (choice.shared_steps != 0) {
+    return false;  // each block's part of a sum has bounds of its threads
+  }
   // least and greatest first tile that each bound gives, over all blocks
   struct Range {
     std::int64_t least = 0;
@@ -57,7 +115,7 @@ bool SlicingCost::has_known_beginning(const SlicingChoice& choice) const {
     bool is_affine = true;
   };
   std::vector<Range> ranges;
-  for (const LoopBound& each : problem_.beginnings) {
+  for (const LoopBound& each : beginnings_of(problem_, *this, choice)) {
     const std::int64_t step = each.coefficients[reduced_loop] * choice.depth;
     if (step == 0) {
       return false;
@@ -71,15 +129,12 @@ bool SlicingCost::has_known_beginning(const SlicingChoice& choice) const {
       if (i == reduced_loop || coefficient == 0) {
         continue;
       }
-      const std::int64_t tile = i == fast_loop             ? choice.fast_tile()
-                                : i == slow_loop           ? choice.slow_tile()
-                                : choice.is_in_thread(i)   ? problem_.loops[i].length
-                                : i == choice.batch_loop() ? std::int64_t{choice.batch}
-                                                           : 1;
+      const auto [tile, first, last] = blocks_of(problem_, *this, choice, i);
       const std::int64_t at_best = coefficient > 0 ? -coefficient * (tile - 1) : 0;
-      const std::int64_t last = -coefficient * tile * (blocks_along(choice, i) - 1);
-      least += at_best + std::min<std::int64_t>(0, last);
-      greatest += at_best + std::max<std::int64_t>(0, last);
+      const auto [low, high] =
+          std::minmax({-coefficient * tile * first, -coefficient * tile * last});
+      least += at_best + low;
+      greatest += at_best + high;
       range.is_constant = false;
       range.is_affine = range.is_affine && coefficient * tile % step == 0;
     }

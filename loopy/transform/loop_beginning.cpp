@@ -1,8 +1,32 @@
 #include "rtcg/loopy/transform/loop_beginning.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace rtcg::loopy {
+namespace {
+
+/// The least integer that a lower bound allows, by the range of each of its names.
+std::optional<std::int64_t> least_by_names(const ConstraintSet& known, const Affine& bound,
+                                           const std::string& iname) {
+  std::int64_t rest = bound.constant();
+  for (const Affine::Term& term : bound.terms()) {
+    if (term.name == iname) {
+      continue;
+    }
+    const auto most =
+        term.coefficient > 0 ? known.maximum(Affine(term.name)) : known.minimum(Affine(term.name));
+    std::int64_t product = 0;
+    if (!most || __builtin_mul_overflow(*most, term.coefficient, &product) ||
+        __builtin_add_overflow(rest, product, &rest)) {
+      return std::nullopt;
+    }
+  }
+  return rest == INT64_MIN ? std::nullopt
+                           : std::optional(-divide_rounding_down(rest, bound.coefficient(iname)));
+}
+
+}  // namespace
 
 ConstraintSet bounds_of_loop(const Kernel& kernel, const std::string& iname,
                              const NameSet& around) {
@@ -72,7 +96,17 @@ std::optional<Affine> beginning_of(const Kernel& kernel, const std::string& inam
            });
   };
   const auto found = std::find_if(forms.begin(), forms.end(), is_beginning);
-  return found == forms.end() ? std::nullopt : std::optional(*found);
+  if (found != forms.end()) {
+    return *found;
+  }
+  // a minimum over the rationals may be too small where each name alone has one that is an integer
+  for (const Affine& bound : lower) {
+    if (const auto first = least_by_names(known, bound, iname);
+        first && is_beginning(Affine(*first))) {
+      return Affine(*first);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace rtcg::loopy

@@ -84,6 +84,85 @@ std::vector<std::string> sums_within(const Kernel& kernel, const std::string& in
   return result;
 }
 
+/// The bounds of a loop by inames, from below or from above.
+std::vector<Constraint> bounds_by_inames(const Kernel& kernel, const ConstraintSet& set,
+                                         const std::string& loop, bool is_lower) {
+  std::vector<Constraint> result = set.constraints();
+  std::erase_if(result, [&](const Constraint& each) {
+    const Affine::Terms terms = each.expr.terms();
+    return each.is_equality || each.expr.coefficient(loop) == 0 ||
+           (each.expr.coefficient(loop) > 0) != is_lower ||
+           std::none_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
+             return term.name != loop && is_iname(kernel, term.name);
+           });
+  });
+  return result;
+}
+
+/// Without what relates other loops: constraints of the loop and of `within`, and those of names
+/// that are left out by themselves.
+ConstraintSet own_constraints(const Kernel& kernel, const ConstraintSet& all,
+                              const std::string& loop, const NameSet& within,
+                              const std::vector<std::string>& left_out) {
+  const ConstraintSet needed = all.without_redundancies();
+  ConstraintSet result;
+  for (const Constraint& each : needed.constraints()) {
+    const Affine::Terms terms = each.expr.terms();
+    const bool is_of_loop = std::any_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
+      return term.name == loop || within.count(term.name) != 0;
+    });
+    if (is_of_loop || std::all_of(terms.begin(), terms.end(), [&](const Affine::Term& term) {
+          return !is_iname(kernel, term.name) ||
+                 std::find(left_out.begin(), left_out.end(), term.name) != left_out.end();
+        })) {
+      result.add(each);
+    }
+  }
+  return result;
+}
+
+/// What constraints say about a loop without other names. Where several bounds by inames are left
+/// on one side, those that come through other loops are dropped: with `i <= j <= k` the loop of k
+/// runs from what j says, and not from what i says through j, too, which would leave no beginning
+/// that is one affine form.
+/// @param within  the loops of its reductions that can test the rest; they are among `left_out`
+ConstraintSet outer_bounds(const Kernel& kernel, const ConstraintSet& all, const std::string& loop,
+                           const NameSet& within, const std::vector<std::string>& left_out) {
+  ConstraintSet projected = all.project_out(left_out).without_redundancies();
+  for (const bool is_lower : {true, false}) {
+    const std::vector<Constraint> bounds = bounds_by_inames(kernel, projected, loop, is_lower);
+    if (bounds.size() < 2) {
+      continue;
+    }
+    const std::vector<Constraint> own =
+        bounds_by_inames(kernel,
+                         own_constraints(kernel, all, loop, within, left_out)
+                             .project_out(left_out)
+                             .without_redundancies(),
+                         loop, is_lower);
+    if (own.empty()) {
+      continue;
+    }
+    ConstraintSet fewer;
+    for (const Constraint& each : projected.constraints()) {
+      if (std::find(bounds.begin(), bounds.end(), each) == bounds.end()) {
+        fewer.add(each);
+      }
+    }
+    for (const Constraint& each : own) {
+      fewer.add(each);
+    }
+    projected = std::move(fewer);
+  }
+  ConstraintSet result;
+  for (const Constraint& each : projected.constraints()) {
+    if (each.expr.coefficient(loop) != 0) {
+      result.add(each);
+    }
+  }
+  return result;
+}
+
 std::optional<Refusal> find_refusal(const Kernel& kernel, const std::string& iname,
                                     const std::vector<std::string>& from) {
   std::vector<std::string> all = from;
@@ -146,13 +225,9 @@ Kernel loosen_bounds(Kernel kernel, std::string_view iname, const std::vector<st
     others.insert(others.end(), sums.inames.begin(), sums.inames.end());
     ConstraintSet all = constraints_of(kernel, {from.begin(), from.end()});
     all.add(home->constraints);
-    Domain outer{{loop}, {}};
-    const ConstraintSet projected = all.project_out(others).without_redundancies();
-    for (const Constraint& each : projected.constraints()) {
-      if (each.expr.coefficient(loop) != 0) {
-        outer.constraints.add(each);
-      }
-    }
+    NameSet within(inner.inames.begin(), inner.inames.end());
+    within.insert(sums.inames.begin(), sums.inames.end());
+    const Domain outer{{loop}, outer_bounds(kernel, all, loop, within, others)};
     std::vector<Domain> parts;
     if (!around.inames.empty()) {
       others = inner.inames;
@@ -161,7 +236,7 @@ Kernel loosen_bounds(Kernel kernel, std::string_view iname, const std::vector<st
       around.constraints = home->constraints.project_out(others);
       parts.push_back(std::move(around));
     }
-    parts.push_back(std::move(outer));
+    parts.push_back(outer);
     parts.push_back(std::move(inner));
     if (!sums.inames.empty()) {
       parts.push_back(std::move(sums));

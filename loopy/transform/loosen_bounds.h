@@ -9,8 +9,10 @@
 namespace rtcg::loopy {
 
 /// Frees the bounds of a loop from other inames: it runs through all values that it has for any of
-/// theirs, and the other loops of its reduction test the rest. Copies for the threads of a block then have one
-/// loop around them, although each thread has bounds of its own.
+/// theirs, and the other loops of its reduction test the rest. Copies for the threads of a block
+/// then have one loop around them, although each thread has bounds of its own. Of several bounds
+/// from one side those are left out that come through other loops, as `k >= i` from `i <= j <= k`:
+/// they may let it begin later, and nowhere that one affine form gives.
 ///
 /// Rewrites, freed from `ii`,
 ///     sum over ko in [0, (16*io + ii)/8], ki in [0, 8) with 8*ko + ki <= 16*io + ii

@@ -156,6 +156,8 @@ TEST_P(Triangles, KeepTheirNumbers) {
 
 const char* const types_of_triangles = "A: f32[n, n]; B, C: f32[n, m]";
 const char* const triangular_sum = "C[i, j] = sum(k, A[i, k]*B[k, j])";
+const char* const types_of_chains = "A, B: f32[n, n]; C: f32[n, n + m]";
+const char* const chained_sum = "C[i, j] = sum(k, A[i, k]*B[j, k])";
 const char* const tiles_of_triangles =
     "i: g.1 l.1*4 ilp*2; j: g.0 l.0*8 ilp*2; k: for for*4; fetch A; fetch B";
 
@@ -185,7 +187,46 @@ std::vector<Triangle> triangles() {
        "i: g.1 l.1*4 ilp*2; j: g.0 l.0*8; k: for for*4; fetch A#1; fetch A#2; stages 2"},
       {"band_of_results", "{[i, j, k]: i - 9 <= j <= i + 5 and 0 <= i, j < n and 0 <= k < m}",
        "C[i, j] = sum(k, A[i, k]*A[j, k])", "A: f32[n, m]; C: f32[n, n]",
-       "i: g.1 l.1*4 ilp*2; j: g.0 l.0*8; k: for for*4; fetch A#1; fetch A#2; stages 2"}};
+       "i: g.1 l.1*4 ilp*2; j: g.0 l.0*8; k: for for*4; fetch A#1; fetch A#2; stages 2"},
+      // tiles that do not divide each other; one block along j, whose sums begin at i; a lower end
+      {"chain", "{[i, j, k]: 0 <= i <= j and j <= k < n}", chained_sum, types_of_chains,
+       "j: g.0 l.0*8; i: g.1 l.1*2 ilp*3; k: for for*4; fetch A; fetch B; stages 3"},
+      {"chain_of_one_block", "{[i, j, k]: 0 <= i <= j and i <= k and j <= k < n}", chained_sum,
+       types_of_chains,
+       "j: g.0 l.0*10 vec*4; i: g.1 l.1*4 ilp*2; k: for for*4; fetch A; fetch B; stages 2"},
+      {"chain_without_stages", "{[i, j, k]: 0 <= i and 2*i + 1 <= j and j <= k - 2 and k < n}",
+       chained_sum, types_of_chains,
+       "j: g.0 l.0*6 ilp*2; i: g.1 l.1*8; k: for for*5; fetch A; fetch B"},
+      {"chain_written_out", "{[i, j, k]: 0 <= i <= j and j <= k < 7}", chained_sum, types_of_chains,
+       "j: g.0 ilp*4; i: g.1 ilp*2; k: unr"},
+      {"lower_chain", "{[i, j, k]: 0 <= k <= j and j <= i < n}", chained_sum, types_of_chains,
+       "j: g.0 l.0*8; i: g.1 l.1*2 ilp*3; k: for for*4; fetch A; fetch B; stages 3"}};
+}
+
+// All that is listed has a text.
+TEST(Chains, OfBoundsAreListedAsTheyAreTaken) {
+  int staged = 0;
+  for (const char* domain : {"{[i, j, k]: 0 <= i <= j and j <= k < n}",
+                             "{[i, j, k]: 0 <= i and i + 2 <= j and j <= k - 1 and k < n}",
+                             "{[i, j, k]: 0 <= i <= j and j < n and 2*j <= k < 2*n}",
+                             "{[i, j, k]: 0 <= i, j < n and i <= k and j <= k < n}"}) {
+    for (const std::int64_t n : {7, 48, 200}) {
+      const Kernel kernel = fix_parameters(make_kernel(domain, "C[i, j] = sum(k, A[i, k]*B[j, k])",
+                                                       {.arguments = "A, B, C: f32[2*n, 2*n]"}),
+                                           {{"n", n}});
+      SlicingConstraints constraints;
+      constraints.min_threads = n < 10 ? 1 : 32;
+      const SlicingStream stream(kernel, constraints);
+      std::mt19937_64 random(1);
+      for (int i = 0; i < 12; ++i) {
+        const Slicing slicing = stream.at(random() % stream.count()).slicing;
+        SCOPED_TRACE(to_string(slicing));
+        EXPECT_NO_THROW(static_cast<void>(generate_text(apply(kernel, slicing), Target::cuda)));
+        staged += slicing.stages > 1 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(staged, 30);
 }
 
 INSTANTIATE_TEST_SUITE_P(Products, Triangles, ::testing::ValuesIn(triangles()),

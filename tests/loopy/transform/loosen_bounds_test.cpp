@@ -44,6 +44,33 @@ TEST(LoosenBounds, TakesADomainApart) {
   expect_equal(results_of(loose, {}), results_of(whole, {}), whole);
 }
 
+// What i says of k through j would be a second beginning, in steps of another tile.
+TEST(LoosenBounds, KeepsTheBoundsOfOneLoopOutOfAChain) {
+  const auto split = [](const char* domain) {
+    Kernel kernel =
+        make_kernel(domain, "c[i, j] = sum(k, a[i, k]*b[j, k])", {.default_type = cgen::f64});
+    return apply_recipe(kernel,
+                        "split_iname(i, 6, outer_name=io, inner_name=ii)\n"
+                        "split_iname(j, 8, outer_name=jo, inner_name=ji)\n"
+                        "split_iname(k, 4, outer_name=ko, inner_name=ki)");
+  };
+  for (const char* domain : {"{[i, j, k]: 0 <= i <= j and j <= k < 20}",
+                             "{[i, j, k]: 0 <= i <= j and i <= k and j <= k < 20}"}) {
+    const Kernel whole = split(domain);
+    const Kernel loose = loosen_bounds(whole, "ko", {"ii", "ji"});
+    EXPECT_EQ(bounds_of(loose, "ko"), "ko <= 4 and 2*jo <= ko") << domain;
+    expect_equal(results_of(loose, {}), results_of(whole, {}), whole);
+  }
+  // bounds of the loop itself all stay
+  const Kernel both = split("{[i, j, k]: 0 <= i, j and i <= k and j <= k < 20}");
+  EXPECT_EQ(bounds_of(loosen_bounds(both, "ko", {"ii", "ji"}), "ko"),
+            "ko <= 4 and 3*io <= 2*ko + 1 and 2*jo <= ko");
+  // a loop of j that is one of a thread leaves what i says
+  const Kernel one = split("{[i, j, k]: 0 <= i and i <= j < 8 and j <= k < 8}");
+  EXPECT_EQ(bounds_of(loosen_bounds(one, "ko", {"ii", "jo", "ji"}), "ko"),
+            "ko <= 1 and 3*io <= 2*ko + 1");
+}
+
 // 'k' is a loop within those of 'j' for one statement, and nothing to the other.
 TEST(LoosenBounds, LeavesSumsWithinItsLoopsThere) {
   const Kernel whole = split_iname(
