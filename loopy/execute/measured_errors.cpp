@@ -6,7 +6,6 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
-#include <unordered_map>
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/type_of.h"
@@ -287,12 +286,23 @@ namespace {
 
 /// The root of the mean square of an array's finite numbers.
 double typical_size(const ArrayData& array) {
+  std::map<std::size_t, std::pair<double, std::size_t>> parts;  // by where they begin
+  std::mutex mutex;
+  in_pieces(array.count(), piece, [&](std::size_t begin, std::size_t end) {
+    std::pair<double, std::size_t> part;
+    for (std::size_t i = begin; i < end; ++i) {
+      const double value = array.element(i);
+      part.first += std::isfinite(value) ? value * value : 0;
+      part.second += std::isfinite(value) ? 1 : 0;
+    }
+    const std::lock_guard lock(mutex);
+    parts.emplace(begin, part);
+  });
   double squares = 0;
   std::size_t finite = 0;
-  for (std::size_t i = 0; i < array.count(); ++i) {
-    const double value = array.element(i);
-    squares += std::isfinite(value) ? value * value : 0;
-    finite += std::isfinite(value) ? 1 : 0;
+  for (const auto& [begin, part] : parts) {
+    squares += part.first;
+    finite += part.second;
   }
   return finite == 0 ? 0 : std::sqrt(squares / static_cast<double>(finite));
 }
@@ -306,9 +316,13 @@ class UsualDistances {
                  float roundings_of_array) {
     add_ninths(right, distances);
     add_largest(right, distances, roundings_of_array);
+    for (int place = 0; place < places; ++place) {
+      const int size = place == 0 ? smallest : place + lowest - 1;
+      flat_.push_back(std::max(of_size(ninths_, size), of_size(largest_, size)));
+    }
   }
   [[nodiscard]] float of(double value) const {
-    return std::max(of_size(ninths_, octave(value)), of_size(largest_, octave(value)));
+    return flat_[static_cast<std::size_t>(place_of(octave(value)))];
   }
 
  private:
@@ -345,17 +359,20 @@ class UsualDistances {
     std::map<int, OfSize, std::greater<>> all;
     std::mutex mutex;
     in_pieces(distances.size(), piece, [&](std::size_t begin, std::size_t end) {
-      std::unordered_map<int, OfSize> own;
+      std::vector<OfSize> own(places);
       for (std::size_t i = begin; i < end; ++i) {
-        OfSize& size = own[octave(right.element(i))];
+        OfSize& size = own[static_cast<std::size_t>(place_of(octave(right.element(i))))];
         ++size.count;
         size.largest = std::max(size.largest, std::min(distances[i], most));
       }
       const std::lock_guard lock(mutex);
-      for (const auto& [size, of_size] : own) {
-        OfSize& sum = all[size];
-        sum.count += of_size.count;
-        sum.largest = std::max(sum.largest, of_size.largest);
+      for (int place = 0; place < places; ++place) {
+        const OfSize& of_size = own[static_cast<std::size_t>(place)];
+        if (of_size.count != 0) {
+          OfSize& sum = all[place == 0 ? smallest : place + lowest - 1];
+          sum.count += of_size.count;
+          sum.largest = std::max(sum.largest, of_size.largest);
+        }
       }
     });
     OfSize few;
@@ -375,12 +392,17 @@ class UsualDistances {
     return table.empty() ? 0 : below == table.begin() ? below->second : std::prev(below)->second;
   }
   static int octave(double value) {
-    return value == 0 || !std::isfinite(value) ? std::numeric_limits<int>::min()
-                                               : std::ilogb(value);
+    return value == 0 || !std::isfinite(value) ? smallest : std::ilogb(value);
   }
+  /// Of an octave in tables: one for `smallest`, then those of all doubles.
+  static int place_of(int octave) { return octave == smallest ? 0 : octave - lowest + 1; }
+  static constexpr int smallest = std::numeric_limits<int>::min();
+  static constexpr int lowest = -1074;
+  static constexpr int places = 1024 - lowest + 1;
 
   BySize ninths_{};
   BySize largest_{};
+  std::vector<float> flat_{};  ///< by place_of()
 };
 
 }  // namespace

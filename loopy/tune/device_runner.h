@@ -74,13 +74,19 @@ class DeviceRunner : public CandidateRunner {
   [[nodiscard]] std::string why_no_workers() const { return workers_.why_given_up(); }
   /// Why no result was interpreted; otherwise empty, also before results can be judged.
   [[nodiscard]] std::string why_not_interpreted() const {
-    return is_judge_ready_ ? expected_->why_not_interpreted() : std::string();
+    return judges_small_sizes_
+               ? "results were judged for small sizes alone: those of these sizes were not "
+                 "settled when the time was over"
+           : is_judge_ready_ ? expected_->why_not_interpreted()
+                             : std::string();
   }
   /// Whether only some results have bounds of their own.
-  [[nodiscard]] bool is_sampled() const { return is_judge_ready_ && expected_->is_sampled(); }
+  [[nodiscard]] bool is_sampled() const {
+    return is_judge_ready_ && expected_ && expected_->is_sampled();
+  }
   /// ExpectedResults::why_nothing_compared().
   [[nodiscard]] std::string why_nothing_compared() const {
-    return is_judge_ready_ ? expected_->why_nothing_compared() : std::string();
+    return is_judge_ready_ && expected_ ? expected_->why_nothing_compared() : std::string();
   }
   /// Without the ranking; only the arrays before results can be judged.
   [[nodiscard]] TuneBeginning times() const { return is_judge_ready_ ? times_ : TuneBeginning{}; }
@@ -194,6 +200,8 @@ class DeviceRunner : public CandidateRunner {
   std::optional<std::string> small_result_{};
   std::atomic<bool> is_settling_ = false;
   std::atomic<bool> is_judge_ready_ = false;
+  /// The time was over before bounds were settled.
+  std::atomic<bool> judges_small_sizes_ = false;
   bool has_reference_ = false;  ///< or needs none
   bool has_timed_ = false;      ///< a candidate, or may not wait for one
   std::atomic<int> judgement_ = 0;

@@ -20,6 +20,8 @@ namespace {
 
 /// Longer budgets have compiled what they begin with before they end.
 constexpr double longest_short_seconds = 5;
+/// After the budget, for a judge that is at work while nothing is known.
+constexpr double patience_for_judgement_seconds = 3;
 
 /// Of one launch.
 struct Timing {
@@ -197,7 +199,8 @@ class SearchRun {
   }
   [[nodiscard]] bool waits_for_first_judgement() const {
     return !is_judge_ready_ && progress_.best_us == 0 && runner_.is_judge_at_work() &&
-           device_thread_ != nullptr && !is_cancelled_ && !is_first_given_up();
+           device_thread_ != nullptr && !is_cancelled_ &&
+           runner_.seconds() < options_.budget_seconds + patience_for_judgement_seconds;
   }
   [[nodiscard]] bool is_first_given_up() const {
     return runner_.seconds() >= options_.budget_seconds + patience_for_first_seconds;
@@ -418,8 +421,13 @@ class SearchRun {
       wait_a_moment();
     }
     if (!is_judge_ready_) {
-      is_judge_ready_ = on_device([runner = kept_] { runner->judge_by_what_is_known(); },
-                                  [&] { return runner_.seconds() > end + patience; });
+      const double last = std::max(end, runner_.seconds()) + patience;
+      is_judge_ready_ =
+          on_device([runner = kept_] { runner->judge_by_what_is_known(); },
+                    [&] {
+                      return runner_.seconds() > last &&
+                             (is_cancelled_ || progress_.best_us > 0 || is_first_given_up());
+                    });
     }
     if (is_judge_ready_ && !timed_.empty()) {
       static_cast<void>(judge_timed([&] { return runner_.seconds() > end; }));

@@ -128,6 +128,27 @@ TEST(DeviceRunner, DecidesByWhatIsKnownWithoutAFirstCandidate) {
   EXPECT_EQ(runner.check(*runner.prepare({"i: g.0 l.0*64"}, {})), "");
 }
 
+// The interpreter alone looks at the clock at once; what settles bounds may take long.
+TEST(DeviceRunner, JudgesSmallSizesWhereBoundsAreNotSettledInTime) {
+  constexpr int count = 1 << 24;
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < " + std::to_string(count) + "}",
+                                    "... c \"${b[i]} = 2*${a[i]};\" {writes=b}",
+                                    {.arguments = "a, b: f32[" + std::to_string(count) + "]"});
+  RunnerBesideProcessors runner(kernel, runtime::Device::host(), {});
+  std::atomic<int> asked = 0;
+  runner.begin_with({}, [&](const Slicing&) {
+    ++asked;
+    return std::string();
+  });
+  const auto first = runner.prepare({"i: g.0 for*4096 l.0*32"}, {});
+  EXPECT_GT(runner.time_us(*first, 1), 0);
+  while (!runner.is_judge_at_work() && !runner.is_judge_ready()) {
+  }
+  runner.judge_by_what_is_known();
+  EXPECT_EQ(runner.check(*first), "");
+  EXPECT_GE(asked, 1);
+}
+
 // A run takes a quarter of the budget, or more: a few of its iterations are timed.
 TEST(DeviceRunner, TimesSomeIterationsOfALongLoop) {
   const auto steps = [](const std::string& count) {

@@ -1,7 +1,9 @@
 // What a search does with candidates that it times before their results can be judged.
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -141,6 +143,34 @@ TEST(JudgeLater, KeepsToItsBudgetWithoutAJudge) {
   EXPECT_TRUE(runner.is_judging) << "by what is known";
   EXPECT_EQ(result.best().slicing, slicing_at(2));
   EXPECT_LT(runner.seconds(), 22);
+}
+
+/// A judge that is at work until it is told that the time is over, which itself takes its time.
+struct EndlessJudge : LateJudge {
+  EndlessJudge() {
+    seconds_of_a_timing = 0.1;
+    seconds_of_an_answer = 0.01;
+    has_judge = [] { return false; };
+  }
+  [[nodiscard]] bool is_judge_at_work() const override { return !is_judging; }
+  void judge_by_what_is_known() override {
+    // the thread that waits looks at the clock meanwhile
+    for (int i = 0; i < 100; ++i) {
+      static_cast<void>(is_judge_ready());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    LateJudge::judge_by_what_is_known();
+  }
+};
+
+TEST(JudgeLater, DecidesSoonAfterItsBudgetWhereTheJudgeDoesNotEnd) {
+  const auto runner = std::make_shared<EndlessJudge>();
+  TuneOptions options = in_order(SIZE_MAX);
+  options.budget_seconds = 2.5;
+  const TuneResult result = run_search(judged_slicings(), runner, options);
+  EXPECT_EQ(result.ended_while, "");
+  EXPECT_EQ(result.best().slicing, slicing_at(2));
+  EXPECT_LT(result.seconds, 9);
 }
 
 // The third check finds that the first two were compared with what is wrong.
