@@ -77,11 +77,21 @@ TEST_P(ExpertsSlicings, AreInTheSpace) {
 INSTANTIATE_TEST_SUITE_P(
     Kernels, ExpertsSlicings,
     testing::Values(
-        // e and f are one loop: neighbours along f for each e are a tile
+        // e and f are one loop: neighbours along f for each e are a tile; the model ranks tiles of
+        // copied operands first
         Expert{"FourIndices", "abcd-aebf-dfce",
                "fuse ab = a b; fuse cd = c d; fuse fe = f*8 e*4; cd: g.0 ilp*2 l.0*16 vec*4; "
                "ab: g.1 l.1*16 ilp*8; fe: for unr_hint*16; fetch A transposed pad 4; "
-               "fetch B transposed pad 4; stages 3"},
+               "fetch B transposed pad 4; stages 3",
+               1000},
+        Expert{
+            "FourIndicesCopied", "abcd-aebf-dfce",
+            "store A_copy[a,e,f,b]; store B_copy[f,c,e,d]; fuse ab = a b; fuse cd = c d; fuse ef "
+            "= e f; b_A_copy: g.0 l.0*6 vec*4; f_A_copy: g.1 l.1*12 ilp*2; e_A_copy: g.2; "
+            "d_B_copy: g.0 l.0*6 vec*4; e_B_copy: g.1 l.1*12 ilp*2; c_B_copy: g.2; cd: g.0 ilp*4 "
+            "l.0*8 ilp*4; ab: g.1 l.1*16 ilp*6; ef: for unr_hint*12; fetch A pad 1 vec 4; fetch B "
+            "vec 4; fetch A_copy stages 3; fetch B_copy stages 3; launch before d_B_copy; launch "
+            "before cd"},
         // in the space; the model ranks larger tiles first, 3 % below its time for this one
         Expert{"Complex",
                "product",
