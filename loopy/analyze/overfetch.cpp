@@ -10,8 +10,10 @@
 
 namespace rtcg::loopy {
 
-std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& access,
-                                      const std::string& iname) {
+std::optional<std::vector<std::int64_t>> places_along(const Kernel& kernel,
+                                                      const ArrayAccess& access,
+                                                      const std::string& iname,
+                                                      std::int64_t count) {
   const std::optional<Argument> argument = find_global_array(kernel, access.array);
   if (!argument || access.is_linear) {
     return std::nullopt;
@@ -20,8 +22,7 @@ std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& a
                                         ? c_order_strides(argument->shape)
                                         : argument->strides_elements;
   const auto [first, last] = range_of(constraints_of(kernel, {iname}), Affine(iname));
-  const std::int64_t count =
-      first && last ? std::min(*last - *first + 1, request_threads) : request_threads;
+  count = first && last ? std::min(*last - *first + 1, count) : count;
   IntegerValues values;
   for (const Expr& index : access.indices) {
     for (const std::string& name : free_names(index)) {
@@ -31,7 +32,7 @@ std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& a
   if (values.count(iname) == 0 || count < 1) {
     return std::nullopt;
   }
-  std::set<std::int64_t> sectors;
+  std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < count; ++i) {
     values[iname] = i;
     std::int64_t place = 0;
@@ -43,10 +44,23 @@ std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& a
       }
       place += *index * *stride;
     }
+    places.push_back(place);
+  }
+  return places;
+}
+
+std::optional<double> overfetch_along(const Kernel& kernel, const ArrayAccess& access,
+                                      const std::string& iname) {
+  const auto places = places_along(kernel, access, iname, request_threads);
+  if (!places) {
+    return std::nullopt;
+  }
+  std::set<std::int64_t> sectors;
+  for (const std::int64_t place : *places) {
     sectors.insert(divide_rounding_down(place, sector_elements));
   }
   return static_cast<double>(sectors.size()) * static_cast<double>(sector_elements) /
-         static_cast<double>(count);
+         static_cast<double>(places->size());
 }
 
 }  // namespace rtcg::loopy

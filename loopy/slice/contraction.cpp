@@ -124,6 +124,7 @@ class ContractionReader {
     FusedContraction result;
     result.fusions = fusions;
     std::map<std::string, double> overfetch;
+    std::map<std::string, NeighbourLines> lines;
     std::map<std::string, std::vector<Expr>> known;
     for (const ArrayAccess& access : accesses_of(kernel)) {
       const bool is_divided = std::any_of(access.indices.begin(), access.indices.end(),
@@ -141,6 +142,7 @@ class ContractionReader {
         axes.overfetch = overfetch_of(target_strides_, fusions);
       }
       overfetch[access.array] = axes.overfetch;
+      lines[access.array] = axes.lines;
       kernel = with_view(std::move(kernel), access, axes.inames);
       if (is_operand(access.array)) {
         result.viewed.push_back(access.array);
@@ -153,6 +155,7 @@ class ContractionReader {
       if (const auto found = overfetch.find(read.array); found != overfetch.end()) {
         read.overfetch = found->second;
         read.index_operations = operations_of_element;
+        read.lines = lines.at(read.array);
         read.vector_width = 0;
       }
     }

@@ -131,7 +131,8 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
   const double longest = std::max({flop_clocks, work.shared_clocks, work.cache_clocks});
   const double others = flop_clocks + work.shared_clocks + work.cache_clocks - longest;
   const double own_clocks =
-      (std::max(longest, issuing * uneven) + share_of_others * others) * work.spill_factor;
+      (std::max(longest, issuing * uneven) + share_of_others * others) * work.spill_factor +
+      work.copy_clocks;
   const double clocks_of_units = own_clocks * std::ceil(blocks_count / multiprocessors);
   const double rounds = std::ceil(blocks_count / (multiprocessors * run.resident));
   // items at the rim of a triangle are guarded one by one, in few blocks

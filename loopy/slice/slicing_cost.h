@@ -102,6 +102,8 @@ class SlicingCost {
     double shared_clocks = 0;
     double cache_clocks = 0;
     double instructions = 0;
+    /// Of copies into tiles, which all threads of a block make before they compute.
+    double copy_clocks = 0;
     double memory_bytes = 0;  ///< that are read
     double written_bytes = 0;
     double tiles = 1;  ///< along the reduction
@@ -149,6 +151,11 @@ class SlicingCost {
   void add_reads(const SlicingChoice& choice, Work& work) const;
   void add_fetched(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
                    double block_bytes, Work& work) const;
+  /// Elements of a tile that one instruction copies.
+  [[nodiscard]] double copied_at_once(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// What copies of so many elements into a tile take longer where neighbours are not contiguous.
+  [[nodiscard]] double copy_clocks(const SlicedRead& read, const SlicingChoice& choice,
+                                   double elements) const;
   void add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
                   Work& work) const;
   /// How an array lies; null where that is not free.

@@ -47,6 +47,14 @@ struct SlicedLoop {
   bool is_inner = false;
 };
 
+/// The lines of memory, of 128 bytes, that neighbours are in.
+struct NeighbourLines {
+  /// Of the first 1, 2, 4, ... 32 neighbours.
+  std::array<double, 6> counts{1, 1, 1, 1, 1, 1};
+  /// How many neighbours are contiguous from the first one on, 32 at most.
+  std::int64_t contiguous = 32;
+};
+
 /// How a group of reads, see AccessGroup, touches an array: which elements along each axis the
 /// loops reach.
 struct SlicedRead {
@@ -83,6 +91,8 @@ struct SlicedRead {
   /// element, where fused indices lead to it.
   double overfetch = 1;
   double index_operations = 0;
+  /// Along the axis along which they copy.
+  NeighbourLines lines{};
   /// Places of the array in SlicingProblem::fetchable and free_layouts; `nowhere` where it is none
   /// of them.
   std::size_t fetchable = nowhere;

@@ -84,15 +84,16 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
       work.warps;
   add_reads(choice, work);
   const double repeats = work.tiles_of_block;
-  for (double* each :
-       {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks, &work.instructions,
-        &work.memory_bytes, &work.written_bytes, &work.meeting_clocks, &work.tiles}) {
+  for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
+                       &work.copy_clocks, &work.instructions, &work.memory_bytes,
+                       &work.written_bytes, &work.meeting_clocks, &work.tiles}) {
     *each *= repeats;
   }
   if (!problem_.triangles.empty()) {
     work.blocks = std::max(1.0, work.blocks * share_of_blocks(choice));
-    for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
-                         &work.instructions, &work.memory_bytes, &work.written_bytes}) {
+    for (double* each :
+         {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks, &work.copy_clocks,
+          &work.instructions, &work.memory_bytes, &work.written_bytes}) {
       *each /= density_;
     }
   }
@@ -159,13 +160,30 @@ void SlicingCost::add_fetched(const SlicedRead& read, const SlicingChoice& choic
   const auto [width, clocks] = shared_access(read, choice);
   work.shared_clocks +=
       per_warp * work.warps * clocks / width + 2 * block_bytes / machine_.shared_bytes_per_clock;
-  // copies of 16 bytes along the rows where they run ahead, of one element elsewhere
-  const double at_once = is_transposed(choice, read.fetchable) || choice.depth == 0
-                             ? 1
-                             : std::max(1.0, 16 / read.element_bytes);
+  const double elements = block_bytes / read.element_bytes;
   const double loads = per_warp * work.warps / width;
-  work.instructions += loads + (1 + read.index_operations) * block_bytes / read.element_bytes /
-                                   at_once / machine_.warp_lanes;
+  work.instructions += loads + (1 + read.index_operations) * elements /
+                                   copied_at_once(read, choice) / machine_.warp_lanes;
+  work.copy_clocks += choice.depth == 0 ? 0 : copy_clocks(read, choice, elements);
+}
+
+double SlicingCost::copied_at_once(const SlicedRead& read, const SlicingChoice& choice) const {
+  // 16 bytes along the rows where copies run ahead, one element elsewhere
+  const double widest = std::max(1.0, 16 / read.element_bytes);
+  return is_transposed(choice, read.fetchable) || choice.depth == 0 ||
+                 static_cast<double>(read.lines.contiguous) < widest
+             ? 1
+             : widest;
+}
+
+double SlicingCost::copy_clocks(const SlicedRead& read, const SlicingChoice& choice,
+                                double elements) const {
+  // a line of memory for each clock, beyond those that contiguous neighbours are in
+  const double lanes = machine_.warp_lanes;
+  const double along = std::clamp(tile_of(read, choice).column_count, 1.0, lanes);
+  const auto power = std::min<std::size_t>(static_cast<std::size_t>(std::log2(along)), 5);
+  const double more = read.lines.counts.at(power) - 1;
+  return copied_at_once(read, choice) > 1 ? 0 : elements / along * more;
 }
 
 void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,

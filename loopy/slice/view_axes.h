@@ -6,6 +6,7 @@
 
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/kernel/kernel.h"
+#include "rtcg/loopy/slice/slicing_problem.h"
 
 // Arrays as the inames that index them see them.
 
@@ -18,6 +19,8 @@ struct ViewAxes {
   /// Elements of the sectors, of 8 each, that hold 32 neighbours along it, by their number: 1 where
   /// they are contiguous.
   double overfetch = 1;
+  /// Of neighbours along it.
+  NeighbourLines lines{};
 };
 
 [[nodiscard]] ViewAxes view_axes(const Kernel& kernel, const ArrayAccess& access);

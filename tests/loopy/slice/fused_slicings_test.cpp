@@ -1,12 +1,17 @@
 // Contractions of arrays with many short axes are sliced as products of matrices.
 #include <algorithm>
+#include <array>
+#include <map>
+#include <string>
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/canonical_form.h"
+#include "rtcg/loopy/slice/contraction.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "tests/loopy/slice/contraction_kernel.h"
@@ -91,6 +96,22 @@ TEST(FusedSlicings, AreFoundAndRankedBeforePlainTiles) {
     ++plain;
   }
   EXPECT_GT(stream.predicted_seconds(plain), 2 * stream.predicted_seconds(0));
+}
+
+// Tiles of e and f: neighbours of A are 4 apart, those of B are contiguous by 4.
+TEST(FusedSlicings, KnowTheLinesThatCopiesTouch) {
+  const Kernel kernel = infer_types(contraction("abcd-aebf-dfce", {72, 72, 72, 72, 72, 72}));
+  const auto found = detail::fused_contractions(kernel, {}, MachineModel{});
+  ASSERT_EQ(found.size(), 2U);
+  ASSERT_EQ(found[0].fusions.back().parts.back(), (FusedIname{"e", 4}));
+  std::map<std::string, detail::NeighbourLines> lines;
+  for (const detail::SlicedRead& each : found[0].problem.reads) {
+    lines[each.array] = each.lines;
+  }
+  EXPECT_EQ(lines["A"].contiguous, 1);
+  EXPECT_EQ(lines["A"].counts, (std::array<double, 6>{1, 2, 4, 4, 4, 4}));
+  EXPECT_EQ(lines["B"].contiguous, 4);
+  EXPECT_EQ(lines["B"].counts, (std::array<double, 6>{1, 1, 1, 2, 4, 8}));
 }
 
 // Of all families together: searches try them before anything else.
