@@ -14,6 +14,7 @@
 #include "rtcg/loopy/create/make_einsum.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
+#include "rtcg/loopy/create/parse_structs.h"
 #include "rtcg/loopy/kernel/kernel_file.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/measure/statistics.h"

@@ -194,6 +194,7 @@ class KernelMaker {
         parsed_(resolve_calls(std::move(parts_.statements), callees)) {
     kernel_.name = parts_.name;
     kernel_.domains = separated(parts_.domains);
+    name_fields();
     kernel_.assumptions = parts_.assumptions;
     kernel_.arguments = parts_.arguments;
     kernel_.rules = parsed_.rules;
@@ -268,6 +269,112 @@ class KernelMaker {
   }
 
  private:
+  /// Fields, `p.x` until now, get names that the text can have: `p_x`. Those that nothing uses go.
+  void name_fields() {
+    NameSet arrays;
+    for (Argument& argument : parts_.arguments) {
+      if (!argument.field_of || argument.name.find('.') == std::string::npos) {
+        continue;
+      }
+      std::string name = argument.name;
+      std::replace(name.begin(), name.end(), '.', '_');
+      const bool is_taken =
+          std::any_of(parts_.arguments.begin(), parts_.arguments.end(),
+                      [&](const Argument& each) { return each.name == name; }) ||
+          std::any_of(parsed_.rules.begin(), parsed_.rules.end(),
+                      [&](const SubstitutionRule& each) { return each.name == name; }) ||
+          is_iname(kernel_, name);
+      if (is_taken) {
+        throw InvalidInput("loopy.make_kernel.structs",
+                           fmt::format("the field '{}' is called '{}' in the text, and so is "
+                                       "something else: rename one of them",
+                                       argument.name, name));
+      }
+      field_names_.emplace(argument.name, name);
+      arrays.insert(argument.field_of->array);
+      argument.name = name;
+    }
+    if (field_names_.empty() && !parsed_.may_have_fields) {
+      return;
+    }
+    NameSet used;
+    const auto renamed = [&](const Expr& expr) {
+      const Expr result = rename_all(expr, field_names_);
+      used.merge(accessed_arrays(result));
+      return result;
+    };
+    for (ParsedStatement& statement : parsed_.statements) {
+      for_each_expression(statement.instruction, [&](const Expr& expr) {
+        if (const auto problem = find_field_problem(expr, arrays)) {
+          throw invalid_at(statement, "loopy.make_kernel.fields", *problem);
+        }
+      });
+      statement.instruction = map_expressions(std::move(statement.instruction), renamed);
+      if (const RawCode* raw = get_if<RawCode>(statement.instruction)) {
+        used.insert(raw->reads.begin(), raw->reads.end());
+        used.insert(raw->writes.begin(), raw->writes.end());
+      }
+      for (auto& [name, value] : statement.bindings) {
+        value = to_string(renamed(parse_expr(value)));
+      }
+    }
+    for (SubstitutionRule& rule : parsed_.rules) {
+      if (const auto problem = find_field_problem(rule.body, arrays)) {
+        throw InvalidInput("loopy.make_kernel.fields",
+                           fmt::format("rule '{}': {}", rule.name, *problem));
+      }
+      rule.body = renamed(rule.body);
+    }
+    std::erase_if(parts_.arguments, [&](const Argument& each) {
+      return each.field_of && used.count(each.name) == 0;
+    });
+  }
+
+  /// A field that no array of structs has, or a struct without a field.
+  [[nodiscard]] std::optional<std::string> find_field_problem(const Expr& expr,
+                                                              const NameSet& arrays) const {
+    std::optional<std::string> problem;
+    const auto check = [&](const std::string& name, bool is_indexed) {
+      const std::string array = name.substr(0, name.find('.'));
+      const bool is_field = array != name;
+      if (problem || (!is_field && arrays.count(array) == 0)) {
+        return;
+      }
+      std::vector<std::string> known;
+      for (const auto& [field, new_name] : field_names_) {
+        if (field.starts_with(array + ".")) {
+          known.push_back(field.substr(array.size() + 1));
+        }
+      }
+      if (arrays.count(array) == 0) {
+        problem = fmt::format(
+            "'{}' is not declared as an array of structs, so it has no field "
+            "'{}': state it among the arguments, '{}: particle[n]'",
+            array, name.substr(array.size() + 1), array);
+      } else if (field_names_.count(name) == 0) {
+        problem = fmt::format(
+            "'{}' is {}: the numbers of '{}' are {} (those at no multiple of "
+            "their own size have no name)",
+            name, is_field ? "no number of a struct" : "a struct, not a number", array,
+            fmt::join(known, ", "));
+      } else if (!is_indexed) {
+        problem = fmt::format("'{}' is a field of each struct of '{}': write {}[i]{}", name, array,
+                              array, name.substr(array.size()));
+      }
+    };
+    walk(expr, [&](const Expr& part) {
+      if (const Name* name = get_if<Name>(part)) {
+        check(name->name, false);
+      } else if (const Access* access = get_if<Access>(part)) {
+        check(access->array, true);
+      } else if (const LinearAccess* linear = get_if<LinearAccess>(part)) {
+        check(linear->array, true);
+      }
+      return true;
+    });
+    return problem;
+  }
+
   void fix_parameters() {
     if (parts_.fixed_parameters.empty()) {
       return;
@@ -621,7 +728,8 @@ class KernelMaker {
   KernelParts parts_;
   const std::vector<Kernel>& callees_;
   ParsedStatements parsed_;
-  std::vector<std::string> ids_;  // of the statements
+  std::vector<std::string> ids_;                                 // of the statements
+  std::map<std::string, std::string, std::less<>> field_names_;  // p_x of `p.x`
   Kernel kernel_;
 };
 
@@ -634,16 +742,17 @@ Kernel make_kernel(std::string_view domains, std::string_view statements,
 
 Kernel make_kernel_with_callees(std::string_view domains, std::string_view statements,
                                 const KernelOptions& options, const std::vector<Kernel>& callees) {
-  return make_kernel_of_parts({.name = options.name,
-                               .statements = parse_statements(statements),
-                               .domains = parse_domains(domains),
-                               .assumptions = parse_assumptions(options.assumptions),
-                               .arguments = parse_arguments(options.arguments),
-                               .functions = parse_functions(options.functions),
-                               .default_type = options.default_type,
-                               .sequential_dependencies = options.sequential_dependencies,
-                               .fixed_parameters = options.fixed_parameters},
-                              callees);
+  return make_kernel_of_parts(
+      {.name = options.name,
+       .statements = parse_statements(statements),
+       .domains = parse_domains(domains),
+       .assumptions = parse_assumptions(options.assumptions),
+       .arguments = parse_arguments(options.arguments, parse_structs(options.structs)),
+       .functions = parse_functions(options.functions),
+       .default_type = options.default_type,
+       .sequential_dependencies = options.sequential_dependencies,
+       .fixed_parameters = options.fixed_parameters},
+      callees);
 }
 
 Kernel make_kernel_of_parts(KernelParts parts, const std::vector<Kernel>& callees) {

@@ -85,15 +85,53 @@ void read_option(TokenReader& reader, Argument& argument) {
     do {
       argument.may_be.push_back(reader.expect_name("the name of an array"));
     } while (reader.accept(":"));
+  } else if (key == "field") {
+    const std::string array = reader.expect_name("the name of an array of structs");
+    reader.expect(":");
+    const auto bytes = as_integer(read_expr(reader));
+    reader.expect(":");
+    const auto inner_axes = as_integer(read_expr(reader));
+    if (!bytes || *bytes < 1 || !inner_axes || *inner_axes < 0 ||
+        *inner_axes > static_cast<std::int64_t>(argument.shape.size())) {
+      reader.fail(
+          "a field has the array, the bytes of a struct and the number of its own axes: "
+          "field=p:20:0");
+    }
+    argument.field_of = Argument::Field{array, *bytes, *inner_axes};
   } else {
     reader.fail(
         fmt::format("'{}' is not an option: there are order, strides, offset, space, filter, "
-                    "address, layers, levels, level_filter and may_be",
+                    "address, layers, levels, level_filter, may_be and field",
                     key));
   }
 }
 
-void read_entry(TokenReader& reader, std::vector<Argument>& arguments) {
+/// The argument, or one for each of its fields.
+void add_argument(TokenReader& reader, Argument argument, const cgen::LaidOutStruct* laid_out,
+                  std::vector<Argument>& arguments) {
+  for (const Argument& known : arguments) {
+    if (known.name == argument.name ||
+        (known.field_of && known.name.starts_with(argument.name + "."))) {
+      reader.fail(fmt::format("argument '{}' is declared twice", argument.name));
+    }
+  }
+  if (laid_out == nullptr) {
+    arguments.push_back(std::move(argument));
+    return;
+  }
+  if (!argument.is_array || argument.address_space != AddressSpace::global ||
+      !argument.may_be.empty() || argument.field_of) {
+    reader.fail(
+        fmt::format("'{}' is of struct '{}': only arrays in global memory are, and they "
+                    "share it with no other array",
+                    argument.name, laid_out->name));
+  }
+  for (Argument& field : field_arguments(argument, *laid_out)) {
+    arguments.push_back(std::move(field));
+  }
+}
+
+void read_entry(TokenReader& reader, const Structs& structs, std::vector<Argument>& arguments) {
   std::vector<std::string> names;
   do {
     if (!names.empty() && reader.accept("...")) {  // `a, b, ...`: the order of the first ones
@@ -102,6 +140,7 @@ void read_entry(TokenReader& reader, std::vector<Argument>& arguments) {
     names.push_back(reader.expect_name("the name of an argument"));
   } while (reader.accept(","));
   Argument argument;
+  const cgen::LaidOutStruct* laid_out = nullptr;
   const bool is_described = reader.accept(":");
   if (is_described && !reader.is_next("[") && reader.peek().kind != TokenKind::name) {
     reader.fail("a type or a shape is missing");
@@ -110,9 +149,11 @@ void read_entry(TokenReader& reader, std::vector<Argument>& arguments) {
     const std::size_t column = reader.peek().column;
     const std::string type = reader.next().text;
     argument.type = parse_scalar_type(type);
-    if (!argument.type) {
-      reader.fail_at(column,
-                     fmt::format("'{}' is not a type: write f32, f64, i32, i64, ...", type));
+    const auto known = structs.find(type);
+    laid_out = known == structs.end() ? nullptr : &known->second;
+    if (!argument.type && laid_out == nullptr) {
+      reader.fail_at(column, fmt::format("'{}' is not a type: write f32, f64, i32, i64, ...{}",
+                                         type, structs.empty() ? "" : ", or the name of a struct"));
     }
   }
   if (is_described && reader.accept("[")) {
@@ -131,12 +172,7 @@ void read_entry(TokenReader& reader, std::vector<Argument>& arguments) {
   }
   for (const std::string& each : names) {
     argument.name = each;
-    for (const Argument& known : arguments) {
-      if (known.name == each) {
-        reader.fail(fmt::format("argument '{}' is declared twice", each));
-      }
-    }
-    arguments.push_back(argument);
+    add_argument(reader, argument, laid_out, arguments);
   }
 }
 
@@ -150,12 +186,12 @@ std::vector<Expr> fortran_order_strides(const std::vector<Expr>& shape) {
   return strides;
 }
 
-std::vector<Argument> parse_arguments(std::string_view text) {
+std::vector<Argument> parse_arguments(std::string_view text, const Structs& structs) {
   TokenReader reader(text, "loopy.make_kernel.arguments");
   std::vector<Argument> arguments;
   while (!reader.is_at_end()) {
     if (!reader.accept("...") && !reader.accept(";")) {
-      read_entry(reader, arguments);
+      read_entry(reader, structs, arguments);
       if (!reader.is_at_end()) {
         reader.expect(";");
       }

@@ -1,6 +1,7 @@
 #include "rtcg/loopy/create/parse_statements.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,18 @@ bool has_parts(std::string_view text) {
   return false;
 }
 
+/// Whether the text may hold `p[i].x`.
+bool has_fields(std::string_view text) {
+  for (std::size_t at = text.find('.'); at != std::string_view::npos; at = text.find('.', at + 1)) {
+    const std::size_t after = text.find_first_not_of(' ', at + 1);
+    if (after != std::string_view::npos &&
+        (std::isalpha(static_cast<unsigned char>(text[after])) != 0 || text[after] == '_')) {
+      return true;
+    }
+  }
+  return false;
+}
+
 class StatementParser {
  public:
   ParsedStatements run(std::string_view text) {
@@ -61,6 +74,7 @@ class StatementParser {
     result_.statements = scopes_.take();
     result_.may_have_tags = text.find('$') != std::string_view::npos;
     result_.may_have_parts = has_parts(text);
+    result_.may_have_fields = has_fields(text);
     return std::move(result_);
   }
 

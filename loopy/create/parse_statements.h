@@ -57,9 +57,11 @@ struct ParsedStatements {
   std::vector<SubstitutionRule> rules{};
   /// Those with a shape: `<f32> m[12]` without a value.
   std::vector<Temporary> temporaries{};
-  /// Whether there may be uses with a tag, `a$near[i]`, and parts of arrays, `a[i, _0]`.
+  /// Whether there may be uses with a tag, `a$near[i]`, parts of arrays, `a[i, _0]`, and fields,
+  /// `p.x[i]`.
   bool may_have_tags = true;
   bool may_have_parts = true;
+  bool may_have_fields = true;
 };
 
 /// Statements, one a line or separated by `;`. `#` begins a comment.

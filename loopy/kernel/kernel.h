@@ -86,6 +86,15 @@ struct Argument {
   std::vector<std::string> may_be{};
   /// Of AddressSpace::image.
   ImageReads image_reads{};
+  /// Of a field of an array of structs: callers give that array. Strides and offset, in numbers of
+  /// the field, go from struct to struct.
+  struct Field {
+    std::string array{};  ///< what callers call it
+    std::int64_t struct_bytes = 0;
+    std::int64_t inner_axes = 0;  ///< of the field itself, the innermost ones
+    friend bool operator==(const Field&, const Field&) = default;
+  };
+  std::optional<Field> field_of{};
 };
 
 /// The order of the elements within the rows of an array in shared memory: element (row, column) is

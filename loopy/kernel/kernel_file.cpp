@@ -61,6 +61,10 @@ std::string argument_text(const Argument& argument) {
   if (!argument.may_be.empty()) {
     options.push_back("may_be=" + join(argument.may_be, ":"));
   }
+  if (argument.field_of) {
+    options.push_back(fmt::format("field={}:{}:{}", argument.field_of->array,
+                                  argument.field_of->struct_bytes, argument.field_of->inner_axes));
+  }
   return options.empty() ? text : fmt::format("{} {{{}}}", text, join(options, ", "));
 }
 
@@ -247,6 +251,7 @@ std::string text_of(const std::map<std::string, std::int64_t>& values) {
 std::string text_of(const KernelFile& file, std::string_view heading) {
   std::string text = std::string(heading) + " " + file.options.name + "\n";
   write_section(text, "domains", file.domains);
+  write_section(text, "structs", file.options.structs);
   write_section(text, "arguments", file.options.arguments);
   if (file.options.default_type) {
     text += "type " + scalar_type_name(*file.options.default_type) + "\n";

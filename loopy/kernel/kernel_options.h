@@ -11,6 +11,9 @@ namespace rtcg::loopy {
 
 struct KernelOptions {
   std::string name = "loopy_kernel";
+  /// Types of the elements of arguments: `particle {x, y, z: f32; kind: i32}`. Statements name
+  /// fields, `p[i].x`. struct_text() gives the text of a cgen::LaidOutStruct.
+  std::string structs{};
   /// Arguments with types and shapes: `a, out: f32[n, m]; n: i32; table: f64[16] {space=constant}`.
   /// Arguments that are not listed are inferred, and so are missing types and shapes: `a, out`
   /// states an order only. Options: order=C or F, strides=s1:s2, offset=o, space=global,

@@ -69,6 +69,10 @@ std::string print_argument(const Argument& argument) {
   if (!argument.may_be.empty()) {
     options.push_back(fmt::format("may_be={}", fmt::join(argument.may_be, ":")));
   }
+  if (argument.field_of) {
+    options.push_back(fmt::format("field={}:{}:{}", argument.field_of->array,
+                                  argument.field_of->struct_bytes, argument.field_of->inner_axes));
+  }
   return fmt::format("{}: {}{}{}", argument.name, type_text(argument.type),
                      argument.is_array ? fmt::format("[{}]", join(argument.shape)) : "",
                      in_braces(options));

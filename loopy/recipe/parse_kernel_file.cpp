@@ -32,8 +32,8 @@ namespace {
 
 const std::vector<std::string>& section_names() {
   static const std::vector<std::string> names = {
-      "kernel", "domains", "arguments", "type",       "assume",    "functions", "fix",
-      "sizes",  "small",   "order",     "statements", "transform", "callee"};
+      "kernel", "domains", "structs", "arguments", "type",       "assume",    "functions",
+      "fix",    "sizes",   "small",   "order",     "statements", "transform", "callee"};
   return names;
 }
 
@@ -199,6 +199,8 @@ void read_section(const Section& section, const Section* before, KernelFile& fil
     }
   } else if (name == "domains") {
     file.domains = text;
+  } else if (name == "structs") {
+    file.options.structs = text;
   } else if (name == "arguments") {
     file.options.arguments = text;
   } else if (name == "type") {
@@ -416,8 +418,10 @@ KernelFile read_kernel_file(const std::string& path) {
 Kernel described_kernel(const KernelFile& file) {
   // each section alone first: their errors do not say which of them they are about
   with_place(file, line_of(file, "domains"), [&] { return parse_domains(file.domains); });
+  const Structs structs = with_place(file, line_of(file, "structs"),
+                                     [&] { return parse_structs(file.options.structs); });
   with_place(file, line_of(file, "arguments"),
-             [&] { return parse_arguments(file.options.arguments); });
+             [&] { return parse_arguments(file.options.arguments, structs); });
   with_place(file, line_of(file, "assume"),
              [&] { return parse_assumptions(file.options.assumptions); });
   const int functions_line = line_of(file, "functions");

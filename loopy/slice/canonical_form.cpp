@@ -128,12 +128,12 @@ class Writer {
     for (const std::string& each : argument.may_be) {
       others.push_back(name_of_(each));
     }
-    return fmt::format("argument {} {} {} {} {} {}{}{}", name_of_(argument.name),
-                       type(argument.type), in_order("shape", shape),
-                       axes ? "" : in_order("strides", all(argument.strides_elements)),
-                       text(argument.offset_elements), static_cast<int>(argument.address_space),
-                       fmt::join(image_options(argument), ""),
-                       others.empty() ? "" : " " + sorted("may_be", others));
+    return fmt::format(
+        "argument {} {} {} {} {} {}{}{}{}", name_of_(argument.name), type(argument.type),
+        in_order("shape", shape), axes ? "" : in_order("strides", all(argument.strides_elements)),
+        text(argument.offset_elements), static_cast<int>(argument.address_space),
+        fmt::join(image_options(argument), ""),
+        others.empty() ? "" : " " + sorted("may_be", others), argument.field_of ? " field" : "");
   }
   [[nodiscard]] std::string text(const Temporary& temporary) const {
     return fmt::format("temporary {} {} {} {} {} {}", name_of_(temporary.name),

@@ -295,7 +295,26 @@ class ExprParser {
     return values;
   }
 
+  /// `p[i].place.x[k]`, as `p.place.x[i, k]`; a tag of p ends the name.
+  Expr field(const std::string& name, std::vector<Expr> indices) {
+    const std::size_t tag = std::min(name.find('$'), name.size());
+    std::string path = name.substr(0, tag);
+    while (reader_.accept(".")) {
+      path += "." + reader_.expect_name("the name of a field");
+      if (reader_.accept("[")) {
+        for (Expr& each : list_until("]")) {
+          indices.push_back(std::move(each));
+        }
+      }
+    }
+    path += name.substr(tag);
+    return indices.empty() ? Expr(Name{path}) : Expr(Access{path, std::move(indices)});
+  }
+
   Expr after_name(const Token& token) {
+    if (reader_.is_next(".")) {
+      return field(token.text, {});
+    }
     if (reader_.accept("[[")) {
       const Expr index = conditional();
       reader_.expect("]");
@@ -306,6 +325,9 @@ class ExprParser {
       std::vector<Expr> indices = list_until("]");
       if (indices.empty()) {
         reader_.fail(fmt::format("'{}[]' has no index", token.text));
+      }
+      if (reader_.is_next(".")) {
+        return field(token.text, std::move(indices));
       }
       return Access{token.text, std::move(indices)};
     }

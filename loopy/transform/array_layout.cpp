@@ -28,6 +28,10 @@ Kernel with_layout(Kernel kernel, std::string_view array, ArrayLayout layout) {
     if (argument.name == array) {
       argument.shape = layout.shape;
       argument.strides_elements = layout.strides_elements;
+      if (argument.field_of) {  // from now on an array of its own
+        argument.field_of.reset();
+        argument.offset_elements = 0;
+      }
     }
   }
   for (Temporary& temporary : kernel.temporaries) {

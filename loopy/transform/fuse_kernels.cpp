@@ -29,7 +29,8 @@ std::optional<Argument> united(const Argument& first, const Argument& second) {
   const bool is_same_place = are_equal(first.strides_elements, second.strides_elements) &&
                              are_equal({first.offset_elements}, {second.offset_elements}) &&
                              first.address_space == second.address_space &&
-                             first.image_reads == second.image_reads;
+                             first.image_reads == second.image_reads &&
+                             first.field_of == second.field_of;
   if (first.is_array != second.is_array || !is_same_type || !is_same_place) {
     return std::nullopt;
   }

@@ -102,6 +102,7 @@ class Separator {
         }
         piece.strides_elements.clear();
         piece.offset_elements = 0;
+        piece.field_of.reset();
         arguments.push_back(std::move(piece));
       }
     }

@@ -77,11 +77,12 @@ TEST(KernelFiles, SayWhatALineInTheFirstColumnMayBe) {
     return "";
   };
   const std::string domain = "domains {[i]: 0 <= i < n}\n";
-  EXPECT_EQ(message(domain + "statements\na[i] = b[i]\n"),
-            "line 3 of the kernel file: 'a[i] = b[i]' begins in the first column, where only "
-            "sections begin: indent it if it belongs to 'statements'; the sections are kernel, "
-            "domains, arguments, type, assume, functions, fix, sizes, small, order, statements, "
-            "transform, callee");
+  EXPECT_EQ(
+      message(domain + "statements\na[i] = b[i]\n"),
+      "line 3 of the kernel file: 'a[i] = b[i]' begins in the first column, where only "
+      "sections begin: indent it if it belongs to 'statements'; the sections are kernel, "
+      "domains, structs, arguments, type, assume, functions, fix, sizes, small, order, statements, "
+      "transform, callee");
   EXPECT_NE(message(domain + "statements\n  a[i] = 1\nsize[i] = 2").find("indent it"),
             std::string::npos);
   for (const char* name : {"statement", "statements:", "Statements"}) {
