@@ -18,6 +18,7 @@
 #include "rtcg/loopy/execute/image_argument.h"
 #include "rtcg/loopy/execute/laid_out_anew.h"
 #include "rtcg/loopy/execute/measured_errors.h"
+#include "rtcg/loopy/execute/struct_memory.h"
 #include "rtcg/loopy/interpret/in_pieces.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -85,13 +86,19 @@ Run run_by(const Executor& executor, const IntegerValues& parameters, const Argu
               .first->second.argument());
       continue;
     }
-    const auto& buffer =
-        buffers.emplace(name, runtime::Buffer<std::byte>(device, array.bytes)).first->second;
+    const Argument* declared = find_argument(executor.kernel(), name);
+    const bool is_field = declared != nullptr && declared->field_of;
+    const std::string& memory = is_field ? declared->field_of->array : name;
+    auto buffer = buffers.find(memory);
+    if (buffer == buffers.end()) {
+      const std::vector<std::byte> bytes =
+          is_field ? struct_memory(executor.kernel(), memory, arrays, parameters) : array.bytes;
+      buffer = buffers.emplace(memory, runtime::Buffer<std::byte>(device, bytes)).first;
+    }
     const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
     NamedArgument::Array argument{
-        device, buffer.address(),        array.count() / numbers, array.kind,
+        device, buffer->second.address(), array.count() / numbers, array.kind,
         {},     array.numbers_an_element};
-    const Argument* declared = find_argument(executor.kernel(), name);
     if (declared != nullptr) {
       arguments.push_back({name, argument});
     }
@@ -99,7 +106,11 @@ Run run_by(const Executor& executor, const IntegerValues& parameters, const Argu
   executor(stream, arguments);
   Run run{arrays, 0};
   for (auto& [name, array] : run.arrays) {
-    if (const auto buffer = buffers.find(name); buffer != buffers.end()) {
+    const Argument* declared = find_argument(executor.kernel(), name);
+    if (declared != nullptr && declared->field_of) {
+      FieldBytes(*declared, array, parameters)
+          .copy(buffers.at(declared->field_of->array).to_vector(stream), array.bytes);
+    } else if (const auto buffer = buffers.find(name); buffer != buffers.end()) {
       array.bytes = buffer->second.to_vector(stream);
     } else if (is_surface(executor.kernel(), name)) {
       runtime::copy_from_image(stream, images.at(name).image(), array.bytes);

@@ -48,7 +48,16 @@ struct NamedArgument {
     /// Of the axes, the slowest first.
     std::vector<std::int64_t> lengths;
   };
-  using Value = std::variant<std::int64_t, double, Array, std::complex<double>, Image>;
+  /// An array of structs, of which the kernel takes fields.
+  struct Structs {
+    runtime::Device device;
+    runtime::DeviceAddress address;
+    std::size_t count;  ///< structs from the address on
+    std::int64_t struct_bytes;
+    /// As of Array.
+    std::vector<std::int64_t> shape;
+  };
+  using Value = std::variant<std::int64_t, double, Array, std::complex<double>, Image, Structs>;
   std::string name;
   Value value;
 };
@@ -88,6 +97,22 @@ constexpr cgen::ScalarKind scalar_kind_of() {
     return std::is_signed_v<T> ? of_signed[width] : of_unsigned[width];
   }
 }
+
+template <class T>
+inline constexpr bool is_struct = std::is_class_v<T>;
+template <class T>
+inline constexpr bool is_struct<std::complex<T>> = false;
+template <class T, std::size_t lanes>
+inline constexpr bool is_struct<std::array<T, lanes>> = false;
+
+template <class T>
+NamedArgument numbers_arg(std::string name, const runtime::BufferRef<T>& buffer,
+                          std::vector<std::int64_t> shape) {
+  using Element = ElementOf<std::remove_const_t<T>>;
+  return {std::move(name), NamedArgument::Array{buffer.device(), buffer.address(), buffer.count(),
+                                                scalar_kind_of<typename Element::Number>(),
+                                                std::move(shape), Element::numbers}};
+}
 }  // namespace detail
 
 /// `arg("n", 1000)`: a scalar.
@@ -106,14 +131,17 @@ template <class Number>
   return {std::move(name), std::complex<double>(value)};
 }
 /// `arg("a", buffer)`: an array; with a shape, `arg("a", buffer, {n, m})`, parameters in it follow.
-/// Its elements are numbers, `std::complex` ones, or vectors as `std::array`.
+/// Its elements are numbers, `std::complex` ones, vectors as `std::array`, or structs.
 template <class T>
 [[nodiscard]] NamedArgument arg(std::string name, const runtime::BufferRef<T>& buffer,
                                 std::vector<std::int64_t> shape = {}) {
-  using Element = detail::ElementOf<std::remove_const_t<T>>;
-  return {std::move(name), NamedArgument::Array{buffer.device(), buffer.address(), buffer.count(),
-                                                detail::scalar_kind_of<typename Element::Number>(),
-                                                std::move(shape), Element::numbers}};
+  if constexpr (detail::is_struct<std::remove_const_t<T>>) {
+    return {std::move(name),
+            NamedArgument::Structs{buffer.device(), buffer.address(), buffer.count(),
+                                   static_cast<std::int64_t>(sizeof(T)), std::move(shape)}};
+  } else {
+    return detail::numbers_arg(std::move(name), buffer, std::move(shape));
+  }
 }
 template <class T>
 [[nodiscard]] NamedArgument arg(std::string name, const runtime::Buffer<T>& buffer,

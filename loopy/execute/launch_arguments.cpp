@@ -16,12 +16,16 @@
 namespace rtcg::loopy {
 namespace {
 
+/// The names by which callers give arguments.
 std::string argument_names(const Kernel& kernel) {
-  std::string text;
+  std::vector<std::string> names;
   for (const Argument& argument : kernel.arguments) {
-    text += (text.empty() ? "" : ", ") + argument.name;
+    const std::string& name = argument.field_of ? argument.field_of->array : argument.name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
   }
-  return text;
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// A number of 16 bits as it is in memory.
@@ -239,14 +243,19 @@ LaunchArguments::LaunchArguments(const ArgumentRules& rules,
       integers_(rules.names_.size()),
       reals_(rules.forms_.size()) {
   for (const NamedArgument& argument : given) {
-    const auto number = rules_.find(argument.name);
-    if (!number || *number >= rules_.forms_.size()) {
+    bool is_known = false;
+    for (std::size_t i = 0; i < rules_.forms_.size(); ++i) {
+      if (rules_.names_[i] == argument.name || rules_.is_field_of(i, argument.name)) {
+        add(i, argument.value);
+        is_known = true;
+      }
+    }
+    if (!is_known) {
       throw InvalidInput(
           "loopy.executor.unknown_argument",
           fmt::format("kernel '{}' has no argument '{}': it takes {}", rules_.kernel_.name,
                       argument.name, argument_names(rules_.kernel_)));
     }
-    add(*number, argument.value);
   }
   check();
 }
@@ -274,10 +283,14 @@ void LaunchArguments::check() {
   for (std::size_t i = 0; i < rules_.forms_.size(); ++i) {
     const bool is_array = rules_.forms_[i].is_array;
     if (is_array ? !arrays_[i] : !integers_[i] && !reals_[i]) {
+      const auto& field = rules_.kernel_.arguments[i].field_of;
       throw InvalidInput(
           "loopy.executor.missing_argument",
           fmt::format("kernel '{}' takes {} '{}', which is not given{}", rules_.kernel_.name,
-                      is_array ? "an array" : "a number", rules_.names_[i],
+                      field      ? "an array of structs"
+                      : is_array ? "an array"
+                                 : "a number",
+                      field ? field->array : rules_.names_[i],
                       is_array ? "" : " and does not follow from the lengths of arrays"));
     }
   }
@@ -312,6 +325,8 @@ void LaunchArguments::add(std::size_t number, const NamedArgument::Value& value)
                                      rules_.names_[number], rules_.kernel_.name));
     }
     arrays_[number] = Memory{array->address, array->count, &array->shape, {}};
+  } else if (const auto* structs = std::get_if<NamedArgument::Structs>(&value)) {
+    add_structs(number, *structs);
   } else if (const auto* image = std::get_if<NamedArgument::Image>(&value)) {
     if (!form.is_image || form.kind != read_kind(image->shape.kind) ||
         form.numbers != image->shape.channels) {
@@ -334,6 +349,29 @@ void LaunchArguments::add(std::size_t number, const NamedArgument::Value& value)
   } else {
     reals_[number] = std::get<double>(value);
   }
+}
+
+void LaunchArguments::add_structs(std::size_t number, const NamedArgument::Structs& structs) {
+  const Argument& declared = rules_.kernel_.arguments[number];
+  if (!declared.field_of || declared.field_of->struct_bytes != structs.struct_bytes) {
+    throw InvalidInput(
+        "loopy.executor.argument_type",
+        fmt::format(
+            "argument '{}' of kernel '{}' is {}, but structs of {} bytes were given",
+            declared.field_of ? declared.field_of->array : declared.name, rules_.kernel_.name,
+            declared.field_of
+                ? fmt::format("an array of structs of {} bytes", declared.field_of->struct_bytes)
+                : fmt::format("of {}", scalar_type_name(*declared.type)),
+            structs.struct_bytes));
+  }
+  if (structs.device != rules_.device_) {
+    throw InvalidInput("loopy.executor.wrong_device",
+                       fmt::format("argument '{}' of kernel '{}' is on another device",
+                                   declared.field_of->array, rules_.kernel_.name));
+  }
+  const auto numbers = static_cast<std::size_t>(structs.struct_bytes / size_bytes(*declared.type));
+  arrays_[number] =
+      Memory{structs.address, structs.count * numbers, &structs.shape, {}, structs.count};
 }
 
 void LaunchArguments::add_image(std::size_t number, const NamedArgument::Image& image) {
@@ -397,9 +435,17 @@ bool LaunchArguments::solve(const Expr& length, std::int64_t value, const std::s
   return true;
 }
 
+std::size_t LaunchArguments::stated_axes(std::size_t number) const {
+  const std::size_t axes = rules_.forms_[number].shape.size();
+  const auto& field = rules_.kernel_.arguments[number].field_of;
+  return field && arrays_[number] && arrays_[number]->structs
+             ? axes - static_cast<std::size_t>(field->inner_axes)
+             : axes;
+}
+
 void LaunchArguments::find_parameters() {
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    const std::size_t axes = rules_.forms_[i].shape.size();
+    const std::size_t axes = stated_axes(i);
     if (arrays_[i] && !arrays_[i]->shape->empty() && arrays_[i]->shape->size() != axes) {
       throw InvalidInput("loopy.executor.shape_mismatch",
                          fmt::format("array '{}' has {} axes, but {} lengths were given",
@@ -423,8 +469,8 @@ void LaunchArguments::find_parameters() {
       }
       const std::vector<Expr>& declared = rules_.kernel_.arguments[i].shape;
       std::vector<std::int64_t> shape = *arrays_[i]->shape;
-      if (shape.empty() && declared.size() == 1) {
-        shape = {static_cast<std::int64_t>(arrays_[i]->count)};
+      if (shape.empty() && stated_axes(i) == 1) {
+        shape = {static_cast<std::int64_t>(arrays_[i]->structs.value_or(arrays_[i]->count))};
       }
       for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         changed = solve(declared[axis], shape[axis], rules_.names_[i]) || changed;
@@ -519,7 +565,7 @@ void LaunchArguments::check_arrays() {
       const std::int64_t length = evaluate(form.shape[axis], declared.shape[axis], name);
       check_length(declared.shape[axis], length, axis, name);
       is_empty = is_empty || length <= 0;
-      if (!array.shape->empty() && (*array.shape)[axis] != length) {
+      if (axis < array.shape->size() && (*array.shape)[axis] != length) {
         throw InvalidInput(
             "loopy.executor.shape_mismatch",
             fmt::format("axis {} of array '{}' has {} elements, but {} = {} are "

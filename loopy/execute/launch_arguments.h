@@ -30,6 +30,11 @@ class ArgumentRules {
   /// The arguments in their order, then further parameters.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
+  /// Whether callers give the argument by this name, that of its array of structs.
+  [[nodiscard]] bool is_field_of(std::size_t argument, std::string_view array) const {
+    const auto& field = kernel_.arguments[argument].field_of;
+    return field && field->array == array;
+  }
   [[nodiscard]] IntegerFormula formula(const Expr& expr) const { return {expr, names_}; }
 
  private:
@@ -105,11 +110,17 @@ class LaunchArguments {
     const std::vector<std::int64_t>* shape = nullptr;
     /// Of an image; its address is 0.
     std::optional<std::variant<runtime::TextureRef, runtime::SurfaceRef>> image{};
+    /// Of an array of structs, how many there are.
+    std::optional<std::size_t> structs{};
   };
 
   void add(std::size_t number, const NamedArgument::Value& value);
   void add_image(std::size_t number, const NamedArgument::Image& image);
+  /// Of a field.
+  void add_structs(std::size_t number, const NamedArgument::Structs& structs);
   void check();
+  /// Axes of the array that callers give: of an array of structs without those of the field.
+  [[nodiscard]] std::size_t stated_axes(std::size_t number) const;
   void find_parameters();
   bool solve(const Expr& length, std::int64_t value, const std::string& array);
   void check_assumptions() const;

@@ -106,18 +106,24 @@ void DeviceRunner::begin() {
   initial_ = {};
   const Stopwatch own;
   for (const auto& [name, array] : initial->arguments.arrays) {
-    add_array(name, array, written_names_.count(name) != 0);
+    add_array(name, array, written_names_.count(name) != 0, initial->arguments.arrays);
   }
   times_.arrays_seconds = initial->seconds + own.seconds();
   first_values_ = initial;
   has_begun_ = true;
 }
 
-void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written) {
+const runtime::Buffer<std::byte>& DeviceRunner::memory_of(const std::string& name) const {
+  const Argument* declared = find_argument(kernel_, name);
+  return buffers_.at(declared != nullptr && declared->field_of ? declared->field_of->array : name);
+}
+
+void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bool is_written,
+                             const ArgumentData& all) {
   const auto type = image_types_.find(name);
   const bool is_image = type != image_types_.end();
-  memory_bytes_ = memory_bytes_ + static_cast<double>(array.bytes.size());
   if (is_image) {
+    memory_bytes_ = memory_bytes_ + static_cast<double>(array.bytes.size());
     const auto& image =
         images_.emplace(name, ImageArgument(stream_, kernel_, type->second, sizes_, array))
             .first->second;
@@ -126,9 +132,18 @@ void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bo
       return;
     }
   }
-  // of an image that is written: its elements in order
-  const auto& buffer =
-      buffers_.emplace(name, runtime::Buffer<std::byte>(device_, array.bytes)).first->second;
+  const Argument* declared = find_argument(kernel_, name);
+  const bool is_field = declared != nullptr && declared->field_of;
+  const std::string& memory = is_field ? declared->field_of->array : name;
+  if (buffers_.count(memory) == 0) {
+    // of an image that is written: its elements in order
+    const std::vector<std::byte> structs =
+        is_field ? struct_memory(kernel_, memory, all, sizes_) : std::vector<std::byte>();
+    const std::vector<std::byte>& bytes = is_field ? structs : array.bytes;
+    buffers_.emplace(memory, runtime::Buffer<std::byte>(device_, bytes));
+    memory_bytes_ = memory_bytes_ + (is_image ? 0.0 : static_cast<double>(bytes.size()));
+  }
+  const runtime::Buffer<std::byte>& buffer = buffers_.at(memory);
   if (!is_image) {
     const auto numbers = static_cast<std::size_t>(array.numbers_an_element);
     arguments_.push_back({name, NamedArgument::Array{device_,
@@ -139,18 +154,21 @@ void DeviceRunner::add_array(const std::string& name, const ArrayData& array, bo
                                                      array.numbers_an_element}});
   }
   if (is_written) {
-    const auto& kept =
-        written_
-            .emplace(name, Written{array.kind, array.count(),
-                                   runtime::Buffer<std::byte>(device_, array.bytes.size())})
-            .first->second;
+    auto& kept = written_
+                     .emplace(name, Written{array.kind, array.count(),
+                                            runtime::Buffer<std::byte>(device_, buffer.count())})
+                     .first->second;
     runtime::copy_on_device(stream_, buffer, kept.initial);
+    if (is_field) {
+      kept.first_values = array;
+      kept.places.emplace(*declared, array, sizes_);
+    }
   }
 }
 
 void DeviceRunner::run_once(const BoundCall& call, const std::vector<const Laid*>& laid) {
   for (const auto& [name, written] : written_) {
-    runtime::copy_on_device(stream_, written.initial, buffers_.at(name));
+    runtime::copy_on_device(stream_, written.initial, memory_of(name));
     if (const auto image = images_.find(name); image != images_.end()) {
       runtime::copy_to_image(stream_, written.initial, image->second.image());
     }
@@ -182,7 +200,7 @@ const DeviceRunner::Laid& DeviceRunner::lay_out(const LayoutPlan& plan) {
   const auto written = written_.find(plan.array);
   const NamedArgument to = relocated(plan.array, "laid_out", laid.buffer.address(), copy);
   const runtime::Buffer<std::byte>& from =
-      written == written_.end() ? buffers_.at(plan.array) : written->second.initial;
+      written == written_.end() ? memory_of(plan.array) : written->second.initial;
   Executor(copy, device_)(stream_, {relocated(plan.array, "described", from.address(), copy), to});
   if (written != written_.end()) {
     laid.initial.emplace(device_, std::vector<std::byte>(bytes));
@@ -190,8 +208,7 @@ const DeviceRunner::Laid& DeviceRunner::lay_out(const LayoutPlan& plan) {
     const Kernel back = layout_copy(kernel_, plan, LayoutCopy::put_in_order);
     laid.put_in_order =
         Executor(back, device_)
-            .bind(
-                {relocated(plan.array, "described", buffers_.at(plan.array).address(), back), to});
+            .bind({relocated(plan.array, "described", memory_of(plan.array).address(), back), to});
   }
   stream_.synchronize();
   return laid_.emplace(to_string(plan), std::move(laid)).first->second;
@@ -479,11 +496,21 @@ MoreRuns DeviceRunner::more_runs(const Slicing& slicing, const std::function<voi
 
 void DeviceRunner::set_arrays(const ArgumentData& arrays) {
   for (const auto& [name, array] : arrays) {
+    const auto written = written_.find(name);
+    const Argument* declared = find_argument(kernel_, name);
+    if (declared != nullptr && declared->field_of) {
+      const std::vector<std::byte> structs =
+          struct_memory(kernel_, declared->field_of->array, arrays, sizes_);
+      runtime::copy_to_device(stream_, structs, memory_of(name));
+      if (written != written_.end()) {
+        runtime::copy_to_device(stream_, structs, written->second.initial);
+      }
+      continue;
+    }
     const auto buffer = buffers_.find(name);
     if (buffer == buffers_.end() || !cgen::is_floating(array.kind)) {
       continue;
     }
-    const auto written = written_.find(name);
     runtime::copy_to_device(stream_, array.bytes,
                             written == written_.end() ? buffer->second : written->second.initial);
   }
@@ -530,7 +557,8 @@ std::string DeviceRunner::take_as_reference(const PreparedExecutor& prepared) {
 bool DeviceRunner::is_compared_there(const Written& written) const {
   const bool is_known =
       written.kind == cgen::ScalarKind::f32 || written.kind == cgen::ScalarKind::f64;
-  return is_known && written.count > 0 && device_.info().id.kind == runtime::BackendKind::cuda;
+  return is_known && written.count > 0 && !written.places &&
+         device_.info().id.kind == runtime::BackendKind::cuda;
 }
 
 void DeviceRunner::send_bounds(const std::string& name, Written& written) {
@@ -619,6 +647,11 @@ bool DeviceRunner::is_within_bounds(const std::string& name, const Written& writ
 }
 
 ArrayData DeviceRunner::to_host(const std::string& name, const Written& written) const {
+  if (written.places) {
+    ArrayData found = written.first_values;
+    written.places->copy(memory_of(name).to_vector(stream_), found.bytes);
+    return found;
+  }
   return {written.kind, buffers_.at(name).to_vector(stream_)};
 }
 

@@ -14,6 +14,7 @@
 
 #include "rtcg/loopy/execute/executor.h"
 #include "rtcg/loopy/execute/image_argument.h"
+#include "rtcg/loopy/execute/struct_memory.h"
 #include "rtcg/loopy/tune/candidate_runner.h"
 #include "rtcg/loopy/tune/expected_results.h"
 #include "rtcg/loopy/tune/launch_timer.h"
@@ -102,6 +103,9 @@ class DeviceRunner : public CandidateRunner {
     /// ExpectedResults::Bounds, where the device compares.
     std::optional<runtime::Buffer<std::byte>> right{};
     std::optional<runtime::Buffer<float>> allowed{};
+    /// Of a field of an array of structs: its numbers at the beginning, and where they are.
+    ArrayData first_values{};
+    std::optional<FieldBytes> places{};
   };
 
   /// Random numbers.
@@ -132,7 +136,10 @@ class DeviceRunner : public CandidateRunner {
 
   [[nodiscard]] std::vector<runtime::KernelResources> compile(const Executor& executor,
                                                               const std::stop_token& stop);
-  void add_array(const std::string& name, const ArrayData& array, bool is_written);
+  void add_array(const std::string& name, const ArrayData& array, bool is_written,
+                 const ArgumentData& all);
+  /// That of an array, or of the array of structs of which it is a field.
+  [[nodiscard]] const runtime::Buffer<std::byte>& memory_of(const std::string& name) const;
   [[nodiscard]] Prepared compiled(const RankedCandidate& ranked, const std::stop_token& stop);
   /// One step of what has to be done before results can be judged.
   void prepare_to_judge();
@@ -179,7 +186,7 @@ class DeviceRunner : public CandidateRunner {
   runtime::WorkerUse worker_use_;
   runtime::CompileWorkers workers_;
   LaunchTimer timer_;
-  std::map<std::string, runtime::Buffer<std::byte>> buffers_{};
+  std::map<std::string, runtime::Buffer<std::byte>> buffers_{};  // by memory_of
   std::map<std::string, Written> written_{};
   std::map<std::string, Laid> laid_{};  // by plans, as text
   std::vector<NamedArgument> arguments_{};
