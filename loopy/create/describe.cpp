@@ -27,9 +27,10 @@ bool same_meaning(const Declaration& left, const Declaration& right) {
   return left.kind == right.kind && same_type(a.type, b.type) && a.shape == b.shape &&
          a.strides_elements == b.strides_elements && a.offset_elements == b.offset_elements &&
          a.address_space == b.address_space && a.image_reads == b.image_reads &&
-         same_type(s.type, t.type) && s.shape == t.shape && s.address_space == t.address_space &&
-         s.initial_values == t.initial_values && left.rule.parameters == right.rule.parameters &&
-         left.rule.body == right.rule.body && left.rule.neutral == right.rule.neutral;
+         a.field_of == b.field_of && same_type(s.type, t.type) && s.shape == t.shape &&
+         s.address_space == t.address_space && s.initial_values == t.initial_values &&
+         left.rule.parameters == right.rule.parameters && left.rule.body == right.rule.body &&
+         left.rule.neutral == right.rule.neutral;
 }
 
 std::string_view spelling_of(DeclarationKind kind) {

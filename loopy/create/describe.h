@@ -29,6 +29,10 @@
 // The kernel is the one that make_kernel makes of the same text, with the same inference of missing
 // parts. Errors name the C++ line. docs/kernel_files.md describes statements and options.
 
+namespace rtcg::cgen {
+struct LaidOutStruct;
+}
+
 namespace rtcg::loopy::describe {
 
 using cgen::bf16;
@@ -207,7 +211,26 @@ class Array : public Indexed {
   [[nodiscard]] Array tagged(const std::string& tag) const;
 
  private:
+  friend class StructArray;
   using Indexed::Indexed;
+};
+
+/// An array of structs, with each field as an array of its own: `p["x"](i)`. Callers give the
+/// array of structs, `arg("p", particles)`.
+///
+///     const StructArray p("p", StructBuilder<Particle>("particle").field(...).build(), {n});
+class StructArray {
+ public:
+  /// @throws InvalidInput  loopy.describe.name, loopy.make_kernel.structs
+  StructArray(const std::string& name, const cgen::LaidOutStruct& laid_out,
+              const std::vector<Value>& shape, SourceOrigin where = SourceOrigin::current());
+  /// @param field  `x`, or `place.x` of a struct within the struct; axes of a field come last
+  /// @throws InvalidInput  loopy.make_kernel.fields
+  [[nodiscard]] Array operator[](std::string_view field) const;
+
+ private:
+  std::string name_;
+  std::vector<std::pair<std::string, Array>> fields_;
 };
 
 /// A variable of the kernel. The first statement that assigns to it declares it.

@@ -1,4 +1,6 @@
 // Values, handles and reductions of describe.h.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/name_generator.h"
@@ -252,6 +254,37 @@ Array Array::may_be(const Array& other) const {
   Declaration copy = *declaration_;
   copy.argument.may_be.push_back(other.declaration_->name);
   return Array(declared(std::move(copy)), tag_);
+}
+
+StructArray::StructArray(const std::string& name, const cgen::LaidOutStruct& laid_out,
+                         const std::vector<Value>& shape, SourceOrigin where)
+    : name_(name) {
+  if (shape.empty()) {
+    fail("loopy.make_kernel.structs", where,
+         fmt::format("'{}' is an array of structs: state its shape", name));
+  }
+  const Array whole(name, {}, shape, where);
+  for (Argument& argument : field_arguments(whole.declaration_->argument, laid_out)) {
+    Declaration field = *whole.declaration_;
+    std::string path = argument.name.substr(name.size() + 1);
+    std::replace(argument.name.begin(), argument.name.end(), '.', '_');
+    field.name = argument.name;
+    field.argument = std::move(argument);
+    fields_.emplace_back(std::move(path), Array(declared(std::move(field)), {}));
+  }
+}
+
+Array StructArray::operator[](std::string_view field) const {
+  std::vector<std::string> known;
+  for (const auto& [path, array] : fields_) {
+    if (path == field) {
+      return array;
+    }
+    known.push_back(path);
+  }
+  throw InvalidInput("loopy.make_kernel.fields",
+                     fmt::format("'{}.{}' is no number of a struct: the numbers of '{}' are {}",
+                                 name_, field, name_, fmt::join(known, ", ")));
 }
 
 Array Array::in(AddressSpace space) const {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/cgen/build/struct_builder.h"
 #include "rtcg/cgen/print/print_module.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
@@ -124,12 +125,51 @@ Kernel typed_turn() {
                {h / 2.0F + cosine * v() - sine * u(), w / 2.0F + sine * v() + cosine * u()}));
 }
 
+struct Particle {
+  float x, y, z;
+  float vx, vy, vz;
+  float mass;
+  std::int32_t kind;
+};
+
+Kernel typed_particles() {
+  const auto [index] = inames("i");
+  const Param length("n"), dt("dt", f32);
+  const StructArray p("p",
+                      cgen::StructBuilder<Particle>("particle")
+                          .field("x", &Particle::x)
+                          .field("y", &Particle::y)
+                          .field("z", &Particle::z)
+                          .field("vx", &Particle::vx)
+                          .field("vy", &Particle::vy)
+                          .field("vz", &Particle::vz)
+                          .field("mass", &Particle::mass)
+                          .build(),
+                      {length});
+  const Array force("force", f32, {3, length});
+  Description result =
+      kernel("particles")
+          .domain(0 <= index && index < length)
+          .arguments({p["x"], p["y"], p["z"], p["vx"], p["vy"], p["vz"], p["mass"], force, dt});
+  const std::vector<std::string> axes = {"x", "y", "z"};
+  for (int axis = 0; axis < 3; ++axis) {
+    const Array speed = p["v" + axes[static_cast<std::size_t>(axis)]];
+    result.add(speed(index) = speed(index) + dt * force(axis, index) / p["mass"](index));
+  }
+  for (const std::string& axis : axes) {
+    const Array place = p[axis];
+    result.add(place(index) = place(index) + dt * p["v" + axis](index));
+  }
+  return result;
+}
+
 TEST(Describe, SaysWhatTheFilesOfExamplesSay) {
   const std::map<std::string, Kernel> twins = {
-      {"axpy", typed_axpy()},       {"heat", typed_heat()},
-      {"matmul", typed_matmul()},   {"row_sums", typed_row_sums()},
-      {"stencil", typed_stencil()}, {"transpose", typed_transpose()},
-      {"turn", typed_turn()},       {"halve", typed_halve()}};
+      {"axpy", typed_axpy()},          {"heat", typed_heat()},
+      {"matmul", typed_matmul()},      {"row_sums", typed_row_sums()},
+      {"stencil", typed_stencil()},    {"transpose", typed_transpose()},
+      {"turn", typed_turn()},          {"halve", typed_halve()},
+      {"particles", typed_particles()}};
   std::set<std::string> files;
   for (const auto& entry :
        std::filesystem::directory_iterator(RTCG_SOURCE_DIR "/examples/kernels")) {
