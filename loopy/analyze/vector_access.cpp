@@ -7,6 +7,7 @@
 #include "rtcg/loopy/analyze/fold_quotients.h"
 #include "rtcg/loopy/analyze/global_array.h"
 #include "rtcg/loopy/analyze/image.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -23,6 +24,13 @@ struct MemoryLayout {
   /// Adjacent elements of a row of a swizzled array.
   std::int64_t group_elements = INT64_MAX;
 };
+
+/// Of an element that vectors hold, a number or a complex one; otherwise 0.
+int bytes_in_vectors(const cgen::Type& type) {
+  const auto kind = cgen::scalar_kind(number_type(type));
+  const bool is_number = kind && kind != cgen::ScalarKind::bool_ && !is<cgen::Vector>(type);
+  return is_number ? size_bytes(type) : 0;
+}
 
 /// Nothing for registers and images, and where there is no such array.
 std::optional<MemoryLayout> memory_layout(const Kernel& kernel, const std::string& array) {
@@ -138,9 +146,8 @@ std::optional<std::string> why_not_vector_access(const Kernel& kernel,
   if (!layout || layout->strides_elements.size() != element->indices.size()) {
     return refuse("is not an element of an array in global or shared memory");
   }
-  const auto kind = layout->type ? cgen::scalar_kind(*layout->type) : std::nullopt;
-  if (!kind || kind == cgen::ScalarKind::bool_ ||
-      cgen::size_bytes(*kind) * lanes > most_vector_bytes) {
+  const int bytes = layout->type ? bytes_in_vectors(*layout->type) : 0;
+  if (bytes == 0 || bytes * lanes > most_vector_bytes) {
     return refuse(
         fmt::format("has no type of which {} fit into {} bytes", lanes, most_vector_bytes));
   }
@@ -245,8 +252,7 @@ std::optional<Expr> vector_copy_source(const Kernel& kernel, const Instruction& 
       (clipped != nullptr && as_integer(clipped->else_value) != 0)) {
     return std::nullopt;
   }
-  const auto kind = cgen::scalar_kind(*argument->type);
-  const int bytes = kind ? lanes * cgen::size_bytes(*kind) : 0;
+  const int bytes = lanes * bytes_in_vectors(*argument->type);
   const bool fits = bytes == 8 || bytes == 16;
   return fits && !why_not_vector_access(kernel, instruction, target, iname, lanes) &&
                  !why_not_vector_access(kernel, instruction, source, iname, lanes)
@@ -275,8 +281,7 @@ std::map<std::string, int> vector_alignments(const Kernel& kernel) {
         const std::string& array = target_name(access);
         if (const Argument* argument = find_argument(kernel, array)) {
           alignments[array] = std::max(
-              alignments[array],
-              lane_count(kernel, iname) * cgen::size_bytes(*cgen::scalar_kind(*argument->type)));
+              alignments[array], lane_count(kernel, iname) * bytes_in_vectors(*argument->type));
         }
       }
     }

@@ -377,10 +377,10 @@ class LaneLowering {
         }
       }
     }
-    const cgen::Expr zero = lower_expr(variables_.scope_of(context), Expr(0), element);
-    const std::vector<cgen::Expr> zeros(static_cast<std::size_t>(lanes), zero);
-    return condition ? cgen::select(*condition, load, VectorPack(element, 1, lanes).join(zeros))
-                     : load;
+    const cgen::Expr zero = lower_expr(variables_.scope_of(context), Expr(0), number_type(element));
+    const std::vector<cgen::Expr> zeros(static_cast<std::size_t>(lanes * numbers_in(element)),
+                                        zero);
+    return condition ? cgen::select(*condition, load, pack_of(element, lanes).join(zeros)) : load;
   }
 
   /// An asynchronous copy of all lanes at once; whether it could be done.
@@ -414,15 +414,44 @@ class LaneLowering {
     return true;
   }
 
-  [[nodiscard]] VectorPack pack_of(const Expr& access, int lanes) {
-    return {variables_.type_of(access), 1, lanes};
+  [[nodiscard]] static VectorPack pack_of(const cgen::Type& element, int lanes) {
+    return {number_type(element), numbers_in(element), lanes};
+  }
+
+  /// An element of a loaded vector.
+  [[nodiscard]] static cgen::Expr element_of(const cgen::Expr& vector, const cgen::Type& element,
+                                             int lanes, int number) {
+    const VectorPack pack = pack_of(element, lanes);
+    return is<cgen::Complex>(element)
+               ? cgen::call(cgen::Intrinsic::make_complex,
+                            {pack.element(vector, number, 0), pack.element(vector, number, 1)})
+               : pack.element(vector, number);
+  }
+
+  /// The values of all lanes as a vector; complex ones get variables, since each is used twice.
+  [[nodiscard]] cgen::Expr joined(const std::vector<cgen::Expr>& values, const cgen::Type& element,
+                                  LaneBlock& block) {
+    const auto lanes = static_cast<int>(values.size());
+    if (!is<cgen::Complex>(element)) {
+      return pack_of(element, lanes).join(values);
+    }
+    std::vector<cgen::Expr> parts;
+    for (const cgen::Expr& value : values) {
+      const std::string name = variables_.new_name("lane");
+      block.code.items.push_back(
+          {CodeStatement{cgen::declare(cgen::const_(element), name, value).declaration()}});
+      const cgen::Expr variable = cgen::variable(name, element);
+      parts.push_back(cgen::call(cgen::Intrinsic::real, {variable}));
+      parts.push_back(cgen::call(cgen::Intrinsic::imag, {variable}));
+    }
+    return pack_of(element, lanes).join(parts);
   }
 
   /// `*(float4*)&element`.
   [[nodiscard]] cgen::Expr as_vector(const Expr& access, int lanes, const EmitContext& context,
                                      bool is_read) {
     const std::optional<Argument> argument = find_global_array(launch_.kernel, target_name(access));
-    cgen::Type type = pack_of(access, lanes).type();
+    cgen::Type type = pack_of(variables_.type_of(access), lanes).type();
     type = is_read ? cgen::const_(type) : type;
     const bool is_constant = argument && argument->address_space == AddressSpace::constant;
     const cgen::AddressSpace space = !argument     ? cgen::AddressSpace::shared
@@ -492,7 +521,7 @@ class LaneLowering {
           if (load.array == array &&
               std::equal(indices.begin(), indices.end(), load.indices.begin(), load.indices.end(),
                          is_same)) {
-            return pack_of(plan.loads[i], plan.lanes).element(vectors[i], number);
+            return element_of(vectors[i], variables_.type_of(plan.loads[i]), plan.lanes, number);
           }
         }
         return of_memory(array, indices);
@@ -512,9 +541,9 @@ class LaneLowering {
         loads.push_back({vectors[i], variables_.type_of(plan.loads[i])});
       }
       const auto packed = packed_values(variables_, values, type, loads);
-      block.code.items.push_back({CodeStatement{
-          cgen::assign(as_vector(target, plan.lanes, first, false),
-                       packed ? *packed : VectorPack(type, 1, plan.lanes).join(values))}});
+      const cgen::Expr all = packed ? *packed : joined(values, type, block);
+      block.code.items.push_back(
+          {CodeStatement{cgen::assign(as_vector(target, plan.lanes, first, false), all)}});
     }
     unset_lane(first, lane);
   }

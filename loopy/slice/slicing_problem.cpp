@@ -571,7 +571,7 @@ class ProblemReader {
     const auto lanes = static_cast<std::int64_t>(16 / read.element_bytes);
     const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
     if (argument == nullptr || argument->address_space == AddressSpace::image || !last ||
-        !cgen::scalar_kind(*argument->type) ||  // complex numbers and structs have no vectors
+        is<cgen::Vector>(*argument->type) ||  // no vectors of vectors
         (lanes != 2 && lanes != 4) || read.axes.back().others + read.axes.back().outer_sums != 1 ||
         last->terms().size() != 1 || last->constant() != 0 ||
         last->terms().front().coefficient != 1) {

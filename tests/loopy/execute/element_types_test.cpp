@@ -49,6 +49,54 @@ TEST(ComplexArrays, HaveArithmeticOnEveryTarget) {
   }
 }
 
+// two of c64 are 16 bytes; one of c128 is as long
+TEST(ComplexArrays, AreReadAndWrittenByVectors) {
+  KernelOptions options =
+      typed_arguments("z, x, y: c64[m, 22]; v: c64[n, m]; w: c64[n]; a: c64; n: i32");
+  options.assumptions = "n <= 22";
+  const Kernel kernel = make_kernel("{[i, j]: 0 <= i < m and 0 <= j < n}",
+                                    "z[i, j] = (a*x[i, j] + conj(y[i, j]))*w[j]\n"
+                                    "v[j, i] = x[i, j]*x[i, j]",
+                                    options);
+  CompareOptions compare;
+  compare.complex_values = {{"a", {1.5, -0.5}}};
+  const Kernel lanes =
+      apply_recipe(kernel,
+                   "split_iname(j, 2, inner_tag=vec)\n"
+                   "split_iname(j_outer, 4, outer_tag=g.0, inner_tag=l.0)\ntag_inames(i:g.1)");
+  for (const std::int64_t n : {22, 21, 1}) {  // whole vectors, a half one
+    expect_same_everywhere(lanes, kernel, {{"n", n}, {"m", 3}}, compare);
+  }
+  const std::string text = generate_text(lanes, Target::cuda);
+  for (const char* part : {"const float4 x_vec = *(const float4 *)&x[", "*(float4 *)&z[",
+                           "const float4 w_vec = *(const float4 *)&w["}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+  const Kernel wide =
+      make_kernel("{[i]: 0 <= i < n}", "z[i] = x[i]", typed_arguments("z, x: c128[n]; n: i32"));
+  EXPECT_EQ(generate_text(apply_recipe(wide, "split_iname(i, 2, inner_tag=vec)"), Target::cuda)
+                .find("_vec"),
+            std::string::npos);
+}
+
+TEST(ComplexArrays, AreCopiedByVectors) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i < n and 0 <= j < 20 and 0 <= k < 24}",
+                  "c[i, j] = sum(k, a[i, k]*b[k, j])",
+                  typed_arguments("a: c64[n, 24]; b: c64[24, 20]; c: c64[n, 20]"));
+  const Kernel tiles =
+      apply_recipe(kernel,
+                   "split_iname(i, 4, outer_tag=g.1, inner_tag=l.1)\n"
+                   "split_iname(j, 4, outer_tag=g.0, inner_tag=l.0)\nsplit_iname(k, 8)\n"
+                   "add_prefetch(b, [k_inner, j_inner], vector_width=2)\n"
+                   "add_prefetch(a, [i_inner, k_inner], vector_width=2)\n"
+                   "pipeline([a_fetch, b_fetch], k_outer, 2)");
+  for (const std::int64_t n : {8, 7}) {
+    expect_same_everywhere(tiles, kernel, {{"n", n}});
+  }
+  EXPECT_NE(generate_text(tiles, Target::cuda).find("copy_async_16("), std::string::npos);
+}
+
 // where the target does not compute with them, they are stored as bits and computed with in f32
 TEST(ShortFloats, AreComparedWithTheInterpreter) {
   for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
