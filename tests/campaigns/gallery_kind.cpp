@@ -108,8 +108,14 @@ std::vector<GalleryKernel> kernels_of(const Texts& texts) {
     double value = 0.75;
     for (const loopy::Argument& argument :
          loopy::infer_types(loopy::expand_subst(each.described)).arguments) {
-      if (!argument.is_array && each.small_sizes.count(argument.name) == 0) {
-        each.options.reals[argument.name] = value += 0.125;
+      if (argument.is_array || each.small_sizes.count(argument.name) != 0) {
+        continue;
+      }
+      value += 0.125;
+      if (is<cgen::Complex>(*argument.type)) {
+        each.options.complex_values[argument.name] = {value, -0.5};
+      } else {
+        each.options.reals[argument.name] = value;
       }
     }
   }
