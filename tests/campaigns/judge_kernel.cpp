@@ -95,6 +95,7 @@ Meaning interpreted(const KernelCase& each, std::optional<loopy::Kernel>& typed,
   }
   loopy::InterpretArguments arguments;
   arguments.parameters = sizes;
+  arguments.reals = each.options.complex_values;
   for (const auto& [name, value] : each.options.reals) {
     arguments.reals[name] = value;
   }
