@@ -60,12 +60,25 @@ std::vector<RecipeStep> fusion_steps(const std::vector<InameFusion>& fusions) {
 const SubstitutionRule* find_view(const Kernel& kernel, std::string_view array) {
   const SubstitutionRule* found = nullptr;
   for (const SubstitutionRule& rule : kernel.rules) {
+    if (accessed_arrays(rule.body).count(array) == 0) {
+      continue;
+    }
     const Access* element = get_if<Access>(rule.body);
     const bool is_view = element != nullptr && element->array == array &&
                          !rule.parameters.empty() && is_divided(element->indices);
-    found = is_view ? &rule : found;
+    if (!is_view || found != nullptr) {
+      return nullptr;
+    }
+    found = &rule;
   }
-  return found;
+  const auto reads_array = [&](const Instruction& each) {
+    bool reads = false;
+    for_each_expression(
+        each, [&](const Expr& expr) { reads = reads || accessed_arrays(expr).count(array) != 0; });
+    return reads;
+  };
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(), reads_array) ? nullptr
+                                                                                          : found;
 }
 
 std::vector<RecipeStep> view_steps(const Kernel& kernel, std::string_view array) {

@@ -18,7 +18,7 @@ namespace rtcg::loopy::detail {
 [[nodiscard]] std::vector<RecipeStep> fusion_steps(const std::vector<InameFusion>& fusions);
 
 /// The rule by which an array is read where its indices are not affine, `A_view(p, x) := A[p // 72,
-/// x, p % 72]`; null where there is none.
+/// x, p % 72]`; null where there is none, or where the array is read otherwise, too.
 [[nodiscard]] const SubstitutionRule* find_view(const Kernel& kernel, std::string_view array);
 
 /// What makes a rule of the array's reads, if they are alike and their indices are not affine.

@@ -175,6 +175,24 @@ TEST(SlicingStream, SwizzlesAndReadsByVectorsOnlyWhatCanBe) {
   EXPECT_GT(wide, 10);
 }
 
+// g reads u by a quotient, as what fuses indices does, but u is read otherwise, too
+TEST(SlicingStream, TakesARuleOfTheKernelForNoView) {
+  const Kernel kernel = make_kernel("{[e, i, k]: 0 <= e < 64 and 0 <= i, k < 8}",
+                                    "g(a) := u[e // 4, a]; h(a) := g(a) - u[e, a]\n"
+                                    "out[e, i] = sum(k, d[i, k]*u[e, k]) + h(2)",
+                                    {.default_type = cgen::f32});
+  const SlicingStream stream(kernel, few(0, 64, 16));
+  int fetched = 0;
+  for (std::size_t i = 0; i < stream.count() && fetched < 20; ++i) {
+    const Slicing slicing = stream.at(i).slicing;
+    if (to_string(slicing).find("fetch u") != std::string::npos) {
+      ++fetched;
+      EXPECT_NO_THROW(static_cast<void>(apply(kernel, slicing))) << to_string(slicing);
+    }
+  }
+  EXPECT_EQ(fetched, 20);
+}
+
 TEST(SlicingStream, GivesBlocksTheSharedMemoryOfTheMachine) {
   SlicingConstraints constraints = few(4096, 256, 64);
   const Slicing large = parse_slicing(
