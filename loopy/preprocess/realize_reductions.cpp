@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -193,6 +194,65 @@ void Realizer::split_targets(Instruction instruction) {
   }
 }
 
+bool Realizer::is_input(const std::string& variable) const {
+  return std::all_of(described_.begin(), described_.end(), [&](const Instruction& each) {
+    if (written_variables(each).count(variable) == 0) {
+      return true;
+    }
+    NameSet sources = each.is_fill ? read_variables(kernel_, each) : NameSet{variable};
+    return sources.count(variable) == 0 &&
+           std::all_of(sources.begin(), sources.end(),
+                       [&](const std::string& source) { return is_input(source); });
+  });
+}
+
+NameSet Realizer::waits_of(const Instruction& statement) const {
+  NameSet seen;
+  NameSet all;
+  std::vector<const Instruction*> open = {&statement};
+  while (!open.empty()) {
+    const Instruction& each = *open.back();
+    open.pop_back();
+    for (const Instruction& other : described_) {
+      if (each.depends_on.count(other.id) != 0 && seen.insert(other.id).second) {
+        open.push_back(&other);
+        if (!other.is_fill) {
+          all.insert(other.id);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::optional<Expr> Realizer::find_shared(const Expr& reduction, const Instruction& around) {
+  if (!branches_.empty() || !around.predicates.empty()) {
+    return std::nullopt;
+  }
+  for (const Shared& known : shared_) {
+    const Instruction& first = described_[known.statement];
+    if (!(known.reduction == reduction) || first.within_inames != around.within_inames ||
+        first.call_site != around.call_site) {
+      continue;
+    }
+    NameSet read = accessed_arrays(reduction);
+    read.merge(free_names(reduction));
+    const bool is_same = std::all_of(read.begin(), read.end(), [&](const std::string& name) {
+      return is_iname(kernel_, name) || is_input(name);
+    });
+    // both can run at once: what the second one waits for is done where the first one runs
+    NameSet before = waits_of(first);
+    const bool is_first = before.insert(first.id).second && before.count(around.id) == 0;
+    const NameSet waits = waits_of(around);
+    if (is_same && is_first &&
+        std::includes(before.begin(), before.end(), waits.begin(), waits.end())) {
+      new_dependencies_.insert(known.last.begin(), known.last.end());
+      return known.value;
+    }
+  }
+  return std::nullopt;
+}
+
 Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
   const Reduction* scanned = as_scan(expr);
   const Reduction* reduction = get_if<Reduction>(expr);
@@ -206,9 +266,13 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
         return known.value;
       }
     }
+    if (const auto value = find_shared(expr, around)) {
+      return *value;
+    }
     // a scan continues in each iteration, in every branch
     const std::vector<Expr> outer = branches_;
     branches_ = scanned != nullptr ? std::vector<Expr>{} : outer;
+    const NameSet others = std::exchange(new_dependencies_, {});
     const std::vector<Expr> totals =
         scanned != nullptr ? totals_of_scan(expr) : std::vector<Expr>{};
     const std::vector<Expr> values = !totals.empty() ? look_back_with(totals, *scanned, around)
@@ -217,6 +281,13 @@ Expr Realizer::realize_within(const Expr& expr, const Instruction& around) {
                                          : realize_reduction(*reduction, around);
     Expr value = values.size() == 1 ? values.front() : Expr(Call{tuple_function, values});
     done_.push_back({expr, branches_, value});
+    if (scanned == nullptr && branches_.empty() && around.predicates.empty()) {
+      const auto statement = std::find_if(described_.begin(), described_.end(),
+                                          [&](const auto& each) { return each.id == around.id; });
+      shared_.push_back({expr, static_cast<std::size_t>(statement - described_.begin()),
+                         new_dependencies_, value});
+    }
+    new_dependencies_.insert(others.begin(), others.end());
     branches_ = outer;
     return value;
   }

@@ -40,6 +40,12 @@ class Realizer {
   void realize(const Instruction& instruction);
   void split_targets(Instruction instruction);
   Expr realize_within(const Expr& expr, const Instruction& around);
+  /// The value that an earlier statement has computed in the same iteration, if it is the same.
+  [[nodiscard]] std::optional<Expr> find_shared(const Expr& reduction, const Instruction& around);
+  /// Whether the kernel never changes the variable, or only copies into it what it never changes.
+  [[nodiscard]] bool is_input(const std::string& variable) const;
+  /// The described statements for which a statement waits, without those that copy into tiles.
+  [[nodiscard]] NameSet waits_of(const Instruction& statement) const;
   Expr realize_conditional(const Conditional& conditional, const Instruction& around);
   /// What holds where any item of any thread of a block meets the condition: `8*b <= 16*c + 15` of
   /// `j <= i` in tiles of 8 by 16. Nothing where it is better to ask each item: where there are
@@ -270,7 +276,15 @@ class Realizer {
     std::vector<Expr> branches;
     Expr value;
   };
-  std::vector<Done> done_;      // of the present statement
+  std::vector<Done> done_;  // of the present statement
+  /// A reduction that a statement computes whenever it runs.
+  struct Shared {
+    Expr reduction;
+    std::size_t statement;  // of described_
+    NameSet last{};         // what brings the value up to date
+    Expr value;
+  };
+  std::vector<Shared> shared_;
   std::vector<Expr> branches_;  // conditions of the branches around the present expression
   NameSet new_dependencies_;
   std::map<std::string, std::string> whole_axes_;

@@ -3,6 +3,7 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
+#include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/transform/split_iname.h"
 #include "tests/loopy/execute/on_every_target.h"
 
@@ -111,6 +112,51 @@ TEST(SharedReductionInames, WaitForALoopThatWritesWhatTheyRead) {
       b[0] = sum(k, squares[k]*c[k])
   )")),
             1);
+}
+
+// ---- equal reductions of several statements
+
+int sums_of(const Kernel& kernel) {
+  return count_of(" += ", generate_text(kernel, Target::host));
+}
+
+TEST(EqualReductions, AreComputedOnceByStatementsOfOneIteration) {
+  const Kernel kernel = kernel_of("{[i, j, k]: 0 <= i, j, k < n}", R"(
+      c[i, j] = sum(k, a[i, k]*b[k, j])
+      d[i, j] = 2*sum(k, a[i, k]*b[k, j]) + c[i, j]
+      e[i, j] = sum(k, a[i, k]*b[k, j])*sum(k, a[i, k])
+  )");
+  EXPECT_EQ(sums_of(kernel), 2);
+  for (const Kernel& each :
+       {kernel, apply_recipe(kernel,
+                             "split_iname(i, 4, outer_tag=g.1, inner_tag=l.1)\n"
+                             "split_iname(j, 8, outer_tag=g.0)\nsplit_iname(k, 4)\n"
+                             "split_iname(j_inner, 2, outer_tag=l.0, inner_tag=ilp)\n"
+                             "add_prefetch(a, [i_inner, k_inner])\n"
+                             "add_prefetch(b, [k_inner, j_inner_outer, j_inner_inner])")}) {
+    expect_same_everywhere(each, kernel, {{"n", 11}});
+  }
+  const Kernel rows = kernel_of("{[i, k]: 0 <= i, k < n}", R"(
+      b[i] = sum(k, a[i, k])
+      c[i] = b[i]*sum(k, a[i, k])
+  )");
+  expect_same_everywhere(apply_recipe(rows, "split_iname(k, 8, inner_tag=l.0)\ntag_inames(i:g.0)"),
+                         rows, {{"n", 13}});
+}
+
+TEST(EqualReductions, AreComputedAgainWhereSomethingChanges) {
+  const auto expect_both = [](std::string_view statements, bool is_sequential) {
+    KernelOptions options;
+    options.default_type = cgen::f64;
+    options.sequential_dependencies = is_sequential;
+    const Kernel kernel = make_kernel("{[i, k]: 0 <= i, k < n}", statements, options);
+    EXPECT_EQ(sums_of(kernel), 2) << statements;
+    expect_same_everywhere(kernel, kernel, {{"n", 9}});
+  };
+  // what they read is written between
+  expect_both("b[i] = sum(k, a[i, k]*x[i])\nx[i] = 3\nc[i] = sum(k, a[i, k]*x[i])", true);
+  // one is computed under a condition
+  expect_both("b[i] = sum(k, a[i, k]) {if=i > 2}\nc[i] = sum(k, a[i, k])", false);
 }
 
 }  // namespace
