@@ -35,6 +35,11 @@ bool has_congruence(const ConstraintSet& set, const std::string& name) {
                      [&](const Congruence& each) { return each.expr.coefficient(name) != 0; });
 }
 
+/// Whether elimination may find more than there is.
+bool leaves_out_some(const ConstraintSet& set, const std::string& name) {
+  return may_leave_gaps(set, name) || has_congruence(set, name);
+}
+
 /// Whether each point between the bounds of the name leaves room for an integer.
 /// @source Pugh 1992, The Omega test, 2.3.1, "dark shadow"
 bool always_has_room(const ConstraintSet& set, const std::string& name) {
@@ -67,8 +72,7 @@ std::optional<ConstraintSet> projection(ConstraintSet set, std::vector<std::stri
   while (!names.empty()) {
     // those that leave no gaps first: others may have none then
     auto next = std::find_if(names.begin(), names.end(), [&](const std::string& each) {
-      return (!may_leave_gaps(set, each) && !has_congruence(set, each)) ||
-             always_has_room(set, each);
+      return !leaves_out_some(set, each) || always_has_room(set, each);
     });
     if (next != names.end()) {
       set = set.project_out({*next});
@@ -102,7 +106,7 @@ class Projections {
           is_used = true;
         } else {
           unused.push_back(each);
-          has_gaps = has_gaps || may_leave_gaps(described_[i].constraints, each);
+          has_gaps = has_gaps || leaves_out_some(described_[i].constraints, each);
         }
       }
       if (is_used && has_gaps) {
@@ -153,7 +157,7 @@ Kernel with_projections(Kernel kernel) {
       std::any_of(kernel.domains.begin(), kernel.domains.end(), [](const Domain& domain) {
         return domain.inames.size() > 1 &&
                std::any_of(domain.inames.begin(), domain.inames.end(), [&](const auto& each) {
-                 return may_leave_gaps(domain.constraints, each);
+                 return leaves_out_some(domain.constraints, each);
                });
       });
   if (!has_factors) {

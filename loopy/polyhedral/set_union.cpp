@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "rtcg/loopy/polyhedral/range_of.h"
 
@@ -133,6 +134,59 @@ std::optional<SetUnion> find_values(const ConstraintSet& set, const std::string&
   return result;
 }
 
+/// Constraints without `name`, whose multiple has a remainder, `c*l + e = 0 mod m` with c prime to
+/// m, and whose bounds have no factors: where m integers are between all of them, one of these has
+/// the remainder; elsewhere it is one of the m - 1 that follow a lower bound.
+std::optional<SetUnion> find_with_remainder(const ConstraintSet& set, const std::string& name) {
+  std::vector<Affine> lower;  // l - low >= 0
+  std::vector<Affine> upper;
+  ConstraintSet others;
+  const Congruence* own = nullptr;
+  for (const Congruence& each : set.congruences()) {
+    const std::int64_t factor = each.expr.coefficient(name);
+    if (factor == 0) {
+      others.add(each);
+    } else if (own != nullptr || std::gcd(factor, each.modulus) != 1 ||
+               each.modulus > most_values) {
+      return std::nullopt;
+    } else {
+      own = &each;
+    }
+  }
+  for (const Constraint& each : set.constraints()) {
+    const std::int64_t factor = each.expr.coefficient(name);
+    if (factor == 0) {
+      others.add(each);
+    } else if (each.is_equality || std::abs(factor) != 1) {
+      return std::nullopt;
+    } else {
+      (factor > 0 ? lower : upper).push_back(each.expr);
+    }
+  }
+  if (own == nullptr) {
+    return std::nullopt;
+  }
+  ConstraintSet with_room = others;
+  for (const Affine& low : lower) {
+    for (const Affine& high : upper) {
+      with_room.add_nonnegative(low + high - (own->modulus - 1));
+    }
+  }
+  SetUnion result;
+  const auto add = [&](ConstraintSet part) {
+    if (!part.is_empty()) {
+      result.push_back(part.without_redundancies());
+    }
+  };
+  add(std::move(with_room));
+  for (const Affine& low : upper.empty() ? std::vector<Affine>() : lower) {
+    for (std::int64_t distance = 0; distance + 1 < own->modulus; ++distance) {
+      add(set.substitute(name, Affine(distance) - low.substitute(name, 0)));
+    }
+  }
+  return result;
+}
+
 /// What does not meet the constraint, in parts that share no point.
 std::vector<Constraint> opposites(const Constraint& constraint) {
   if (constraint.is_equality) {
@@ -217,7 +271,10 @@ std::optional<SetUnion> without_existing(const ConstraintSet& set, const std::st
   if (auto remainders = find_remainders(set, name)) {
     return remainders;
   }
-  return find_values(set, name);
+  if (auto values = find_values(set, name)) {
+    return values;
+  }
+  return find_with_remainder(set, name);
 }
 
 }  // namespace rtcg::loopy

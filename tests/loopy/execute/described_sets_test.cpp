@@ -58,6 +58,28 @@ TEST(DescribedSets, PartsOfADomainHaveItsGaps) {
   EXPECT_ERROR("loopy.make_kernel.partial_use",
                make_kernel("{[j, k]: 0 <= j < n and 2*j <= 3*k <= 2*j + 1}", "b[j] = 1\na[k] = 2",
                            {.arguments = "a, b: f32[n]; n: i32"}));
+  // remainders: windows of two leave out some of three, and windows of three none
+  const auto in_window = [](const char* window, const char* statements) {
+    return std::string("domains {[i, j]: 0 <= i < n and ") + window +
+           " and (i + j) mod 3 = 0}\narguments a, c: f32[n + 4]; n: i32\nstatements\n" + statements;
+  };
+  const char* const both = "  c[i] = 1\n  a[j] = 2";
+  for (const char* statements : {both, "  c[i] = sum(j, a[j])"}) {
+    EXPECT_ERROR("loopy.make_kernel.partial_use",
+                 kernel_from_text(in_window("i <= j < i + 2", statements)));
+    EXPECT_ERROR("loopy.make_kernel.partial_use",
+                 kernel_from_text(in_window("i <= j < i + 4 and j < n", statements)));
+  }
+  run(in_window("i <= j < i + 3", "  c[i] = sum(j, a[j])").c_str(),
+      "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 21}});
+  run(in_window("2*i <= j < 2*i + 1", "  c[i] = 1").c_str(),
+      "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", 21}});
+  // j is i or i + 1, of which one goes with each even or odd i; a single j with even i alone
+  for (const int n : {1, 2, 5}) {
+    run("domains {[i, j]: 0 <= i < n and 0 <= j < n and (i + j) mod 2 = 0}\n"
+        "arguments a: f32[n, n]; s: f32[n]; n: i32\nstatements s[i] = sum(j, a[i, j])",
+        "split_iname(i, 8, outer_tag=g.0, inner_tag=l.0)", {{"n", n}});
+  }
   // windows that are wide enough have no gaps
   EXPECT_EQ(make_kernel("{[j, k]: 0 <= j < n and 2*j <= 3*k <= 2*j + 4}", "b[j] = 1\na[k] = 2",
                         {.arguments = "a, b: f32[2*n]; n: i32"})
