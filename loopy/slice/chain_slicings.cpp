@@ -636,12 +636,70 @@ class ChainSource final : public SlicingSource {
     if (can_be_apart && is_possible(kernel, group, apart)) {
       add_combinations(group, apart, most_of_nest(group));
     }
+    const auto sort_and_try = [&] {
+      std::stable_sort(group.chains.begin(), group.chains.end(),
+                       [](const Chain& a, const Chain& b) { return a.seconds < b.seconds; });
+      drop_impossible(kernel, group);
+    };
+    sort_and_try();
     if (group.chains.empty()) {
       leave_all_but_longest(group);
       add_combinations(group, 0, SIZE_MAX);
+      sort_and_try();
     }
-    std::stable_sort(group.chains.begin(), group.chains.end(),
-                     [](const Chain& a, const Chain& b) { return a.seconds < b.seconds; });
+  }
+
+  /// What decides whether nests that share an array can be in one launch, or be sliced apart:
+  /// whether a nest has several blocks, copies or private results.
+  [[nodiscard]] std::vector<std::uint32_t> kinds_of(const Nest& nest) const {
+    std::vector<std::uint32_t> result;
+    for (const std::size_t place : nest.places) {
+      const RankedSlicing ranked = nest.slicings->at(place);
+      result.push_back((ranked.blocks > 1 ? 1U : 0U) | (ranked.slicing.fetches.empty() ? 0U : 2U) |
+                       (ranked.slicing.privates.empty() ? 0U : 4U));
+    }
+    return result;
+  }
+
+  [[nodiscard]] bool share_what_is_written(const LaunchGroup& group) const {
+    for (const std::size_t reader : group.nests) {
+      for (const ArrayAccess& access : accesses_of(nests_[reader].kernel)) {
+        if (std::any_of(group.nests.begin(), group.nests.end(), [&](std::size_t writer) {
+              return writer != reader && nests_[writer].writes(access.array);
+            })) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Asks the transformations and the generator about the first of each kind.
+  void drop_impossible(const Kernel& kernel, LaunchGroup& group) const {
+    constexpr std::size_t most_tried = 32;  // some milliseconds each
+    if (group.nests.size() < 2 || !share_what_is_written(group)) {
+      return;
+    }
+    std::map<std::size_t, std::vector<std::uint32_t>> kinds;
+    for (const std::size_t nest : group.nests) {
+      kinds.emplace(nest, kinds_of(nests_[nest]));
+    }
+    std::map<std::uint64_t, bool> known;
+    std::erase_if(group.chains, [&](const Chain& chain) {
+      std::uint64_t kind = chain.apart;
+      for (const auto& [nest, own] : kinds) {
+        kind = kind << 3U | own.at(chain.places.at(nest));
+      }
+      const auto found = known.find(kind);
+      if (found != known.end() || known.size() == most_tried) {
+        return found != known.end() && found->second;
+      }
+      const std::string code = code_of_refusal(kernel, slicing_of(chain, group.nests));
+      const bool is_refused = code.starts_with("loopy.insert_barriers.") ||
+                              code.starts_with("loopy.privatize_updates.");
+      known.emplace(kind, is_refused);
+      return is_refused;
+    });
   }
 
   void leave_plain(std::size_t nest) {

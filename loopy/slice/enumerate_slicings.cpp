@@ -269,6 +269,9 @@ class Enumerator final : public TileEnumerator {
                               (is_whole && !problem_.loops[reduced_loop].is_constant))) {
           continue;
         }
+        if ((problem_.refused_fetches[is_whole ? 1 : 0] >> fetched & 1U) != 0) {
+          continue;
+        }
         choice_.depth = depth;
         choice_.fetched = fetched;
         add_stages();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
@@ -63,6 +64,18 @@ std::optional<std::string> why_not_sliced(const Kernel& kernel, const Slicing& s
     return generate(checked_kernel(apply(kernel, slicing)), Target::cuda,
                     {.recipe_comment = false});
   });
+}
+
+std::string code_of_refusal(const Kernel& kernel, const Slicing& slicing) {
+  try {
+    static_cast<void>(
+        generate(checked_kernel(apply(kernel, slicing)), Target::cuda, {.recipe_comment = false}));
+    return {};
+  } catch (const InvalidInput& error) {
+    return error.code();
+  } catch (const Unsupported& error) {
+    return error.code();
+  }
 }
 
 bool can_run_at_once(const Kernel& expanded, const std::string& iname) {

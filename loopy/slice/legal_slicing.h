@@ -15,6 +15,10 @@ namespace rtcg::loopy::detail {
 [[nodiscard]] std::optional<std::string> why_not_sliced(const Kernel& kernel,
                                                         const Slicing& slicing);
 
+/// The code of the error that refuses a slicing; empty if it has a text.
+/// @cost  one text
+[[nodiscard]] std::string code_of_refusal(const Kernel& kernel, const Slicing& slicing);
+
 /// Whether the iterations of a loop can run at once, in different blocks or threads: no iteration
 /// needs what another one writes. A loop that carries a dependence stays sequential.
 /// @param expanded  has types and no rules; the loop is around all of its statements

@@ -47,6 +47,7 @@ class ProblemReader {
     read_work();
     read_bounds();
     ask_about_copies();
+    ask_about_order();
     number_arrays(problem_.reads);
     number_arrays(problem_.laid_writes);
     return std::move(problem_);
@@ -464,6 +465,60 @@ class ProblemReader {
       }
       return is_too_many;
     });
+  }
+
+  /// Sums that follow from each other may leave no room for copies between them: asks the generator
+  /// about the sets of copies, with all short sums written out.
+  void ask_about_order() {
+    if (kernel_.instructions.size() > 1 && problem_.has(reduced_loop) &&
+        !problem_.fetchable.empty()) {
+      ask_about_order(false);
+      ask_about_order(true);
+    }
+  }
+
+  void ask_about_order(bool is_whole) {
+    std::uint16_t& refused = problem_.refused_fetches[is_whole ? 1 : 0];
+    Slicing slicing;
+    for (std::size_t i = 0; i < first_whole_loop; ++i) {
+      if (problem_.has(i)) {
+        const bool is_sum = i == reduced_loop;
+        const InameTag outer = is_sum ? InameTag() : InameTag{AxisKind::grid, static_cast<int>(i)};
+        const InameTag inner = is_sum ? InameTag() : InameTag{AxisKind::block, static_cast<int>(i)};
+        slicing.inames.push_back({problem_.loops[i].iname, {{0, outer}, {2, inner}}});
+        if (is_sum && is_whole) {
+          slicing.inames.back().factors.pop_back();
+        }
+      }
+    }
+    for (const std::string& each : problem_.short_sums) {
+      if (each != problem_.loops[reduced_loop].iname) {
+        slicing.inames.push_back({each, {{0, {AxisKind::unroll, 0}}}});
+      }
+    }
+    const auto has_no_order = [&](unsigned fetched) {
+      slicing.fetches.clear();
+      for (std::size_t i = 0; i < problem_.fetchable.size(); ++i) {
+        if ((fetched >> i & 1U) != 0) {
+          const Fetchable& each = problem_.fetchable[i];
+          slicing.fetches.push_back({.array = each.array, .group = each.group});
+        }
+      }
+      return code_of_refusal(kernel_, slicing).starts_with("loopy.schedule.");
+    };
+    const unsigned all = (1U << problem_.fetchable.size()) - 1;
+    if (!has_no_order(all)) {
+      return;  // nor has a part of them
+    }
+    for (unsigned fetched = 1; fetched <= all; ++fetched) {
+      bool is_refused = fetched == all;
+      for (unsigned part = 1; part < fetched && !is_refused; ++part) {
+        is_refused = (part & ~fetched) == 0 && (refused >> part & 1U) != 0;
+      }
+      if (is_refused || has_no_order(fetched)) {
+        refused |= static_cast<std::uint16_t>(1U << fetched);
+      }
+    }
   }
 
   void read_accesses() {

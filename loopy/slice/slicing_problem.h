@@ -117,6 +117,9 @@ struct SlicingProblem {
   std::int64_t other_results = 1;  ///< iterations of results' loops that always stay loops
   std::vector<SlicedRead> reads{};
   std::vector<Fetchable> fetchable{};  ///< at most most_fetchable
+  /// A bit for each set of them, as a number of bits, that leaves statements without an order:
+  /// where the reduction is cut, and where it is not.
+  std::array<std::uint16_t, 2> refused_fetches{};
   /// Arithmetic of one result and one step of the reduction that is cut, and what is outside of
   /// it: a mean over the box of the results. Without a reduction there is one step.
   OperationMix in_sum{};

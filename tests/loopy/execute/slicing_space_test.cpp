@@ -1,4 +1,5 @@
 // Slicings from the whole space of a kernel keep its numbers.
+#include <array>
 #include <cstdlib>
 #include <random>
 
@@ -227,6 +228,42 @@ TEST(Chains, OfBoundsAreListedAsTheyAreTaken) {
     }
   }
   EXPECT_GT(staged, 30);
+}
+
+// Copies between sums that follow from each other, several blocks of nests that share an array, and
+// private results of an array that another nest sets.
+TEST(Nests, AreListedAsTheyAreTaken) {
+  const std::vector<std::array<std::string, 3>> kernels = {
+      {"{[i, j]: 0 <= i < 37 and 0 <= j < 70}",
+       "<> t[i] = reduce(max, j, a[i, j])\ns[i] = sum(j, exp(a[i, j] - t[i]))\n"
+       "o[i, j] = exp(a[i, j] - t[i])/s[i]",
+       "a, o: f32[37, 70]; s: f32[37]"},
+      {"{[i, j, d]: 0 <= i < 37 and 0 <= j <= i and 0 <= d < 8}",
+       "<> s[i, j] = sum(d, q[i, d]*k[j, d])\n<> m[i] = reduce(max, j, s[i, j])\n"
+       "<> z[i] = sum(j, exp(s[i, j] - m[i]))\n"
+       "o[i, d] = sum(j, exp(s[i, j] - m[i])*v[j, d])/z[i]",
+       "q, k, v, o: f32[37, 8]"},
+      {"{[i, j]: 0 <= i < 137 and 0 <= j <= i} {[p]: 0 <= p < 137}",
+       "b[i] = scan(sum, j, a[j]*a[j])\nc[p] = b[p]*a[136 - p] + b[136]", "a, b, c: f64[137]"},
+      {"{[i]: 0 <= i < 50} {[q]: 0 <= q < 32}", "h[q] = 0\nh[key[i] % 32] += w[i] {atomic}",
+       "key: i32[50]; w: f32[50]; h: f32[32]"}};
+  for (const auto& [domains, statements, arguments] : kernels) {
+    const Kernel kernel =
+        make_kernel(domains, statements, {.arguments = arguments, .sequential_dependencies = true});
+    for (const bool is_cpu : {false, true}) {
+      SlicingConstraints constraints;
+      constraints.min_threads = 1;
+      constraints.machine.is_cpu = is_cpu;
+      const SlicingStream stream(kernel, constraints);
+      ASSERT_GT(stream.count(), 0U);
+      std::mt19937_64 random(1);
+      for (int i = 0; i < 20; ++i) {
+        const Slicing slicing = stream.at(random() % stream.count()).slicing;
+        SCOPED_TRACE(to_string(slicing));
+        EXPECT_NO_THROW(static_cast<void>(generate_text(apply(kernel, slicing), Target::cuda)));
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Products, Triangles, ::testing::ValuesIn(triangles()),
