@@ -72,10 +72,7 @@ const SubstitutionRule* find_view(const Kernel& kernel, std::string_view array) 
     found = &rule;
   }
   const auto reads_array = [&](const Instruction& each) {
-    bool reads = false;
-    for_each_expression(
-        each, [&](const Expr& expr) { reads = reads || accessed_arrays(expr).count(array) != 0; });
-    return reads;
+    return read_variables(kernel, each).count(array) != 0;
   };
   return std::any_of(kernel.instructions.begin(), kernel.instructions.end(), reads_array) ? nullptr
                                                                                           : found;
