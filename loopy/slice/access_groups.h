@@ -11,12 +11,25 @@
 
 namespace rtcg::loopy::detail {
 
-/// Reads of one array whose indices differ by constants alone. A read with an index that is not
-/// affine, or with a place in memory for an index, is a group of its own.
+/// Reads of one array whose indices differ by constants alone. A read with another index that is
+/// not affine, or with a place in memory for an index, is a group of its own.
+///
+/// Reads at computed places, `a[i, p[j]]`, are a group if the other indices differ by constants: a
+/// copy has the whole of such an axis, so that it serves all of them.
 struct AccessGroup {
   std::vector<ArrayAccess> reads{};
-  NameSet inames{};  ///< that the indices mention
+  /// That the indices mention, but for those of gathered axes.
+  NameSet inames{};
   bool is_affine = true;
+  std::vector<bool> gathered{};  ///< for each axis; none where no axis is
+
+  /// Scalars that iterations of loops set, which may be indices of gathered axes.
+  NameSet computed{};
+  NameSet hosts{};  ///< loops that run on the host: nests within one are still apart
+
+  [[nodiscard]] bool is_gathered(std::size_t axis) const {
+    return !gathered.empty() && gathered[axis];
+  }
 
   [[nodiscard]] bool contains(const ArrayAccess& access) const;
 };

@@ -265,7 +265,7 @@ class Enumerator final : public TileEnumerator {
         }
         // a tile without fetches is a loop cut for nothing, and the other way round
         const bool is_whole = depth == problem_.loops[reduced_loop].length;
-        if (has_reduction && ((depth != 0) != (fetched != 0) ||
+        if (has_reduction && ((depth != 0) != ((fetched & ~tables_) != 0) ||
                               (is_whole && !problem_.loops[reduced_loop].is_constant))) {
           continue;
         }
@@ -524,6 +524,7 @@ class Enumerator final : public TileEnumerator {
   Lengths depths_ = hints_.depths(depths());
   std::vector<std::uint8_t> in_thread_ = in_thread();
   const std::uint8_t fetched_by_sums_ = fetched_by_sums();
+  const std::uint8_t tables_ = tables_outside_of_sums(problem_);
   TileChoices choices_;
   bool is_estimating_ = false;  ///< only a few choices of a tile are looked at
 };

@@ -17,6 +17,11 @@ inline constexpr double launch_seconds = 2e-6;
 inline constexpr double clocks_of_load = 700;
 /// Of the second-level cache.
 inline constexpr double cache_bytes_per_second = 5.5e12;
+/// What of the memory of a multiprocessor caches elements that are read again at computed places.
+inline constexpr double bytes_of_near_cache = 160 * 1024;
+/// Clocks of a warp that reads 32 places of shared memory by chance: so many of them are in the
+/// same bank.
+inline constexpr double clocks_of_random_places = 3.5;
 /// How many times as fast as multiplications and additions one by one, in f64 and in f32, tensor
 /// cores are on numbers of f64, of 16 and of 8 bits; with mma.sync on an H200, 2026-11.
 inline constexpr double tensor_factor_f64 = 2;

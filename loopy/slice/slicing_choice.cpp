@@ -293,8 +293,17 @@ Slicing slicing_of(const SlicingProblem& problem, const SlicingCost& cost,
 std::optional<SlicingChoice> choice_of(const SlicingProblem& problem, const SlicingCost& cost,
                                        const Slicing& slicing) {
   SlicingChoice choice;
-  const bool has_tile = std::any_of(slicing.fetches.begin(), slicing.fetches.end(),
-                                    [](const FetchPlan& each) { return !each.in_registers; });
+  const std::uint8_t tables = tables_outside_of_sums(problem);
+  const bool has_tile =
+      std::any_of(slicing.fetches.begin(), slicing.fetches.end(), [&](const FetchPlan& each) {
+        for (std::size_t i = 0; i < problem.fetchable.size(); ++i) {
+          if (problem.fetchable[i].array == each.array &&
+              problem.fetchable[i].group == each.group && (tables >> i & 1) != 0) {
+            return false;
+          }
+        }
+        return !each.in_registers;
+      });
   if (has_tile && problem.has(reduced_loop)) {
     choice.depth = as_length(problem.loops[reduced_loop].length);  // uncut
   }

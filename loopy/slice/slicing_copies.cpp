@@ -360,6 +360,9 @@ std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& sli
   const NameSet around = inames_around(expanded, group);
   const NameSet outer_sums = sums_around_copy(expanded, slicing, reduced, fetch, group);
   std::vector<std::string> loops;
+  if (!group.gathered.empty() && group.inames.empty()) {
+    return loops;  // the same table in all iterations
+  }
   for (const std::string& iname : all_inames(expanded)) {
     const bool is_outer_sum = outer_sums.count(iname) != 0;
     if (!has_sums || group.inames.count(iname) != 0 ||
@@ -378,11 +381,16 @@ std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& sli
   return loops;
 }
 
-/// One read of a group as the cuts leave it.
-std::string pattern_of(const ArrayAccess& read, const Slicing& slicing) {
+/// One read of a group as the cuts leave it; whole axes where places are computed.
+std::string pattern_of(const AccessGroup& group, const Slicing& slicing) {
+  const ArrayAccess& read = group.reads.front();
   std::vector<std::string> indices;
-  for (const Expr& index : read.indices) {
-    Affine affine = to_affine(index).value_or(Affine());
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis) {
+    if (group.is_gathered(axis)) {
+      indices.emplace_back(":");
+      continue;
+    }
+    Affine affine = to_affine(read.indices[axis]).value_or(Affine());
     for (const InameSlicing& each : slicing.inames) {
       Affine parts;
       std::int64_t inner = 1;
@@ -402,14 +410,25 @@ void add_fetch(const Slicing& slicing, const FetchPlan& fetch, const Substitutio
                const AccessGroup& group, const std::vector<std::string>& sweep,
                const std::vector<std::string>& around, std::vector<RecipeStep>& steps) {
   const std::string tile = tile_of(fetch);
-  const std::string what = view != nullptr    ? view->name
-                           : fetch.group == 0 ? fetch.array
-                                              : pattern_of(group.reads.front(), slicing);
+  const std::string what = view != nullptr ? view->name
+                           : fetch.group == 0 && group.gathered.empty()
+                               ? fetch.array
+                               : pattern_of(group, slicing);
   steps.push_back({view != nullptr ? "precompute" : "add_prefetch",
                    {what, list_of(sweep)},
                    {{"temporary_name", tile}}});
-  if (fetch.group != 0 && group.reads.size() > 1) {
+  if (group.reads.size() > 1 && (fetch.group != 0 || !group.gathered.empty())) {
     steps.back().options["any_offset"] = "yes";
+  }
+  if (fetch.group != 0 && !group.gathered.empty()) {
+    // whole axes serve any index: other nests, or launches, read the same array
+    std::vector<std::string> ids;
+    for (const ArrayAccess& read : group.reads) {
+      if (std::find(ids.begin(), ids.end(), "id:" + read.statement) == ids.end()) {
+        ids.push_back("id:" + read.statement);
+      }
+    }
+    steps.back().options["within"] = fmt::format("{}", fmt::join(ids, " or "));
   }
   if (fetch.in_registers) {
     steps.back().options["address_space"] = "private";

@@ -22,6 +22,7 @@ constexpr double cache_latency = 40;
 constexpr double memory_latency = 650;  // second-level cache or memory, under load
 constexpr double barrier_clocks = 40;
 constexpr double arithmetic_latency = 4;
+constexpr double share_of_hidden = 0.2;        // of what is hidden behind something longer
 constexpr double share_of_others = 0.05;       // of what the units do that are not the busiest
 constexpr double statements_of_compiler = 16;  // that it unrolls loops to
 constexpr double instructions_of_iteration = 5;
@@ -139,10 +140,13 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
   const double alone = block_clocks(choice, work, run);
   const double clocks_of_blocks = alone * (rounds - 1) + std::max(alone, work.guarded_clocks);
   // what is shorter hides within what is longer, as far as they differ
-  const double core_seconds =
+  const double near_seconds =
       std::max(std::sqrt(clocks_of_units * clocks_of_units + clocks_of_blocks * clocks_of_blocks) /
                    machine_.clock_hz,
                blocks_count * seconds_of_begun_block);
+  const double far_seconds = blocks_count * work.far_bytes / gpu::cache_bytes_per_second;
+  const double core_seconds =
+      std::max(near_seconds, far_seconds) + share_of_hidden * std::min(near_seconds, far_seconds);
   const double slots = multiprocessors * run.resident;
   const double streams =
       std::min(1.0, std::min(blocks_count, slots) * static_cast<double>(choice.threads()) *
@@ -162,7 +166,7 @@ double SlicingCost::run_seconds(const SlicingChoice& choice, const Work& work,
       blocks_count * work.written_bytes / machine_.memory_bytes_per_second / run.resident;
   const double less = std::min(core_seconds, memory_seconds);
   return std::max(core_seconds, memory_seconds) +
-         std::max(0.2 * less, std::min(less, written_seconds));
+         std::max(share_of_hidden * less, std::min(less, written_seconds));
 }
 
 SecondLaunch SlicingCost::launch_of_parts(const SlicingChoice& choice) const {

@@ -106,8 +106,9 @@ class SlicingCost {
     double copy_clocks = 0;
     double memory_bytes = 0;  ///< that are read
     double written_bytes = 0;
-    double tiles = 1;  ///< along the reduction
-    double steps = 1;  ///< of a thread along the reduction
+    double far_bytes = 0;  ///< that the second-level cache gives for places that are computed
+    double tiles = 1;      ///< along the reduction
+    double steps = 1;      ///< of a thread along the reduction
     double warps = 1;
     double meeting_clocks = 0;  ///< of threads that share reductions
     /// What a warp waits for in each step along the reduction, if no other step hides it.
@@ -158,6 +159,13 @@ class SlicingCost {
                                    double elements) const;
   void add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
                   Work& work) const;
+  /// Sectors that a load of a warp touches where the places are computed.
+  [[nodiscard]] double gathered_sectors(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// Elements that a block reads at computed places, at most.
+  [[nodiscard]] double gathered_elements(const SlicedRead& read, const SlicingChoice& choice,
+                                         double per_warp) const;
+  [[nodiscard]] bool is_same_for_all_blocks(const SlicedRead& read,
+                                            const SlicingChoice& choice) const;
   /// How an array lies; null where that is not free.
   [[nodiscard]] const FreeLayout::Way* find_way(const SlicingChoice& choice,
                                                 std::size_t free_layout) const;

@@ -16,6 +16,7 @@
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
+#include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -28,10 +29,12 @@ namespace {
 
 class ProblemReader {
  public:
-  ProblemReader(const Kernel& kernel, const IntegerValues& parameters, bool is_cpu = false)
+  ProblemReader(const Kernel& kernel, const IntegerValues& parameters, bool is_cpu = false,
+                std::int64_t shared_bytes = 0)
       : kernel_(infer_types(expand_subst(kernel))),
         parameters_(parameters),
         is_cpu_(is_cpu),
+        shared_bytes_(shared_bytes),
         accesses_(distinct_accesses(accesses_of(kernel_))),
         counter_(kernel_, parameters_) {}
 
@@ -616,20 +619,24 @@ class ProblemReader {
         read.mentions[i] = read.mentions[i] || read.axes.back().coefficients[i] != 0;
       }
     }
-    read.vector_width = vector_width(access, read);
+    read.vector_width = begins_at_vectors(access, read) ? vector_width(access, read) : 0;
     return read;
   }
 
-  /// The most neighbours, of 16 bytes together, whose first one is known to be aligned.
+  [[nodiscard]] static bool begins_at_vectors(const ArrayAccess& access, const SlicedRead& read) {
+    const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
+    return last && read.axes.back().others + read.axes.back().outer_sums == 1 &&
+           last->terms().size() == 1 && last->constant() == 0 &&
+           last->terms().front().coefficient == 1;
+  }
+
+  /// The most neighbours, of 16 bytes together, where rows are known to begin aligned.
   std::int64_t vector_width(const ArrayAccess& access, const SlicedRead& read) const {
     const Argument* argument = find_argument(kernel_, access.array);
     const auto lanes = static_cast<std::int64_t>(16 / read.element_bytes);
-    const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
-    if (argument == nullptr || argument->address_space == AddressSpace::image || !last ||
+    if (argument == nullptr || argument->address_space == AddressSpace::image ||
         is<cgen::Vector>(*argument->type) ||  // no vectors of vectors
-        (lanes != 2 && lanes != 4) || read.axes.back().others + read.axes.back().outer_sums != 1 ||
-        last->terms().size() != 1 || last->constant() != 0 ||
-        last->terms().front().coefficient != 1) {
+        (lanes != 2 && lanes != 4)) {
       return 0;
     }
     const std::vector<Expr> strides = argument->strides_elements.empty()
@@ -675,12 +682,70 @@ class ProblemReader {
     SlicedRead read = reached_by(access, bytes, outer_sums);
     read.group = number;
     add_distances(*group, read);
+    add_gathered_axes(*group, read);
+    if (read.is_gathered && group->gathered.back()) {
+      read.vector_width = vector_width(access, read);
+    }
     add_loops_around(access, outer_sums, read);
     problem_.reads.push_back(read);
     if (is_fetchable(*group, read)) {
       problem_.fetchable.push_back(
           {read.array, groups.size() > 1 ? static_cast<std::int64_t>(number) + 1 : 0});
     }
+  }
+
+  /// Any element of the axes at whose places loops look up or compute where they read.
+  void add_gathered_axes(const AccessGroup& group, SlicedRead& read) const {
+    // compilers for processors gather element by element, from memory as well
+    const Argument* argument = find_argument(kernel_, read.array);
+    read.is_gathered = !is_cpu_ && !group.gathered.empty();
+    for (std::size_t axis = 0; axis < read.axes.size() && read.is_gathered; ++axis) {
+      if (!group.gathered[axis]) {
+        continue;
+      }
+      const auto length = evaluate_integer(argument->shape[axis], parameters_);
+      read.axes[axis] = SlicedRead::Axis();
+      read.axes[axis].others = std::max<std::int64_t>(1, length.value_or(1));
+      for (const ArrayAccess& each : group.reads) {
+        const NameSet names = free_names(each.indices[axis]);
+        const bool is_set_before = have_common(names, group.computed);
+        for (std::size_t i = 0; i < loop_count; ++i) {
+          const std::string& iname = problem_.loops[i].iname;
+          read.chosen_by[i] = read.chosen_by[i] || names.count(iname) != 0 ||
+                              (is_set_before && each.inames.count(iname) != 0);
+        }
+      }
+    }
+    if (read.is_gathered) {
+      read.share_of_sectors = share_of_sectors(group, read.element_bytes);
+    }
+    for (std::size_t i = 0; i < loop_count && read.is_gathered; ++i) {
+      read.mentions[i] = std::any_of(read.axes.begin(), read.axes.end(),
+                                     [&](const auto& each) { return each.coefficients[i] != 0; });
+    }
+  }
+  /// Neighbours, `a[place]` and `a[place + 1]`, are in one sector.
+  static double share_of_sectors(const AccessGroup& group, double element_bytes) {
+    const auto are_neighbours = [&](const ArrayAccess& one, const ArrayAccess& other) {
+      const auto a = to_affine(one.indices.back());
+      const auto b = to_affine(other.indices.back());
+      return a && b && (*a - *b).is_constant() &&
+             std::abs(static_cast<double>((*a - *b).constant())) * element_bytes <
+                 gpu::sector_bytes &&
+             std::equal(one.indices.begin(), one.indices.end() - 1, other.indices.begin());
+    };
+    std::vector<const ArrayAccess*> apart;
+    for (const ArrayAccess& each : group.reads) {
+      if (std::none_of(apart.begin(), apart.end(),
+                       [&](const auto* known) { return are_neighbours(*known, each); })) {
+        apart.push_back(&each);
+      }
+    }
+    return static_cast<double>(apart.size()) / static_cast<double>(group.reads.size());
+  }
+  static bool have_common(const NameSet& one, const NameSet& other) {
+    return std::any_of(one.begin(), one.end(),
+                       [&](const std::string& each) { return other.count(each) != 0; });
   }
 
   /// Inames of reductions around the one that is cut, if the group's indices mention it.
@@ -726,7 +791,7 @@ class ProblemReader {
 
   /// Whether a copy of what the group reads serves several items or threads, and add_prefetch can
   /// make it.
-  [[nodiscard]] bool is_fetchable(const AccessGroup& group, const SlicedRead& read) const {
+  [[nodiscard]] bool is_fetchable(const AccessGroup& group, const SlicedRead& read) {
     const auto is_everywhere = [&](std::size_t loop) {
       return !problem_.has(loop) || read.mentions[loop];
     };
@@ -748,11 +813,33 @@ class ProblemReader {
         std::any_of(read.axes.begin(), read.axes.end(), [&](const auto& axis) {
           return axis.others + axis.outer_sums > 1 || is_window(axis) || is_window_of_results(axis);
         });
-    return is_shared && group.is_affine && find_image(kernel_, read.array) == nullptr &&
+    return (read.is_gathered ? has_room(group, read)
+                             : is_shared && group.is_affine && !is_gathered_elsewhere(group)) &&
+           find_image(kernel_, read.array) == nullptr &&
            problem_.fetchable.size() < most_fetchable && !is_overwritten(kernel_, read.array) &&
-           !is_at_own_place(group) &&
+           (read.is_gathered || !is_at_own_place(group)) &&
            std::all_of(group.inames.begin(), group.inames.end(),
                        [&](const std::string& iname) { return is_cut(iname) || can_stay(iname); });
+  }
+  /// Whether the axes along which places are computed fit into shared memory, and the copy has
+  /// constant lengths.
+  [[nodiscard]] bool has_room(const AccessGroup& group, const SlicedRead& read) const {
+    const Argument* argument = find_argument(kernel_, read.array);
+    double bytes = read.element_bytes;
+    for (std::size_t axis = 0; axis < read.axes.size(); ++axis) {
+      if (group.is_gathered(axis)) {
+        const std::optional<std::int64_t> length = as_integer(argument->shape[axis]);
+        bytes *= length && *length > 0 ? static_cast<double>(*length) : 1e30;
+      }
+    }
+    return bytes <= static_cast<double>(shared_bytes_);
+  }
+  /// Whether the array is read at computed places as well: a copy for these may serve all reads,
+  /// and leave none to another one.
+  [[nodiscard]] bool is_gathered_elsewhere(const AccessGroup& group) {
+    const std::vector<AccessGroup>& groups = groups_of(group.reads.front().array);
+    return !is_cpu_ && std::any_of(groups.begin(), groups.end(),
+                                   [](const auto& each) { return !each.gathered.empty(); });
   }
   /// Whether threads compute where they read, `volume[i, j, k]` of a point's cell: a copy would
   /// serve one result.
@@ -806,6 +893,7 @@ class ProblemReader {
   Kernel kernel_;
   const IntegerValues& parameters_;
   const bool is_cpu_;
+  const std::int64_t shared_bytes_;  // of a block, at most
   std::vector<ArrayAccess> accesses_;
   std::map<std::string, std::vector<AccessGroup>> groups_{};
   PointCounter counter_;
@@ -815,11 +903,21 @@ class ProblemReader {
 
 }  // namespace
 
+std::uint8_t tables_outside_of_sums(const SlicingProblem& problem) {
+  std::uint8_t result = 0;
+  for (const SlicedRead& each : problem.reads) {
+    if (each.is_gathered && each.fetchable != nowhere && !each.mentions[reduced_loop]) {
+      result |= static_cast<std::uint8_t>(1U << each.fetchable);
+    }
+  }
+  return result;
+}
+
 SlicingProblem read_slicing_problem(const Kernel& kernel, const IntegerValues& parameters,
                                     const std::vector<std::string>& free_layouts,
                                     const MachineModel& machine) {
   const std::int64_t piece = machine.is_cpu ? 16 : machine.warp_lanes;
-  return ProblemReader(kernel, parameters, machine.is_cpu)
+  return ProblemReader(kernel, parameters, machine.is_cpu, machine.shared_bytes)
       .read(read_free_layouts(kernel, free_layouts, parameters, piece));
 }
 

@@ -67,6 +67,11 @@ struct SlicedRead {
   };
   std::string array{};
   std::size_t group = 0;  ///< of the array's, from 0 on
+  /// Whether places are computed, `a[i, p[j]]`, and which loops choose them: any element of such an
+  /// axis may be read.
+  bool is_gathered = false;
+  std::array<bool, loop_count> chosen_by{};
+  double share_of_sectors = 1;  ///< of its reads that are in sectors of their own
   double element_bytes = 4;
   std::vector<Axis> axes{};
   std::array<bool, loop_count> mentions{};
@@ -97,6 +102,11 @@ struct SlicedRead {
   /// of them.
   std::size_t fetchable = nowhere;
   std::size_t free_layout = nowhere;
+
+  /// Whether iterations of the loop read different elements.
+  [[nodiscard]] bool depends_on(std::size_t loop) const {
+    return mentions[loop] || chosen_by[loop];
+  }
 };
 
 /// Reads that may be fetched.
@@ -172,6 +182,10 @@ struct SlicingProblem {
 
   [[nodiscard]] bool has(std::size_t loop) const { return !loops[loop].iname.empty(); }
 };
+
+/// A bit for each group of reads at computed places whose copy does not move along the reduction:
+/// it is made before the sums, which need no tiles for it.
+[[nodiscard]] std::uint8_t tables_outside_of_sums(const SlicingProblem& problem);
 
 /// @param free_layouts  what SlicingConstraints says
 /// @param machine       whose vectors or warps free layouts and written-out sums fit

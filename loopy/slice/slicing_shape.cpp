@@ -158,7 +158,7 @@ bool SlicingCost::gains_from_keeping(const SlicingChoice& choice, std::size_t fe
   // what one statement reads at several places at once the compiler loads once by itself
   if (machine_.is_cpu || !problem_.has(reduced_loop) || choice.fast[0] != 1 ||
       choice.slow[0] != 1 || choice.reduction_threads != 1 || choice.shared_steps != 0 ||
-      read->times != 1) {
+      read->times != 1 || read->is_gathered) {
     return false;
   }
   if (read->mentions[reduced_loop] && choice.depth == 0 &&
@@ -214,12 +214,12 @@ std::int64_t SlicingCost::shared_bytes(const SlicingChoice& choice) const {
 }
 
 double SlicingCost::own_items(const SlicedRead& read, const SlicingChoice& choice) const {
-  const bool is_whole = read.mentions[first_whole_loop] || read.mentions[first_whole_loop + 1];
+  const bool is_whole = read.depends_on(first_whole_loop) || read.depends_on(first_whole_loop + 1);
   const double items =
-      (read.mentions[fast_loop] ? choice.fast[0] * choice.fast[2] : 1) *
-      (read.mentions[slow_loop] ? choice.slow[0] * choice.slow[2] : 1) *
+      (read.depends_on(fast_loop) ? choice.fast[0] * choice.fast[2] : 1) *
+      (read.depends_on(slow_loop) ? choice.slow[0] * choice.slow[2] : 1) *
       (is_whole ? static_cast<double>(items_per_thread(choice) / choice.tile_items()) : 1);
-  if (!is_whole) {
+  if (!is_whole || read.is_gathered) {
     return items;
   }
   // windows of neighbouring items overlap: the compiler loads each element once
@@ -240,7 +240,7 @@ double SlicingCost::own_items(const SlicedRead& read, const SlicingChoice& choic
 }
 
 bool SlicingCost::stays_in_registers(const SlicedRead& read, const SlicingChoice& choice) const {
-  return read.is_in_cut_sum && !read.mentions[reduced_loop] && read.times <= 1 &&
+  return read.is_in_cut_sum && !read.depends_on(reduced_loop) && read.times <= 1 &&
          read.other_steps > 1 &&
          read.other_steps * static_cast<double>(items_per_thread(choice)) <=
              most_statements_of_inner_loops;

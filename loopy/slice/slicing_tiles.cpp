@@ -18,6 +18,13 @@ const SlicedRead::Axis& columns(const SlicedRead& read) {
   return read.axes.back();
 }
 
+/// Whether a tile has all elements of each row, since their places are computed.
+bool has_whole_rows(const SlicedRead& read) {
+  const auto is_zero = [](std::int64_t each) { return each == 0; };
+  return read.is_gathered && columns(read).others > 1 &&
+         std::all_of(columns(read).coefficients.begin(), columns(read).coefficients.end(), is_zero);
+}
+
 /// Whether `length` elements are whole groups of `count`.
 bool is_multiple(double length, std::int64_t count) {
   return static_cast<std::int64_t>(length) % count == 0;
@@ -201,7 +208,8 @@ std::int64_t SlicingCost::vector_width(const SlicingChoice& choice, std::size_t 
   }
   const SlicedRead* found = nullptr;
   for (const SlicedRead& read : problem_.reads) {
-    if (read.fetchable == fetchable && (found != nullptr || read.times != 1)) {
+    if (read.fetchable == fetchable &&
+        (found != nullptr || (read.times != 1 && !has_whole_rows(read)))) {
       return 0;  // tiles with rims, which begin anywhere
     }
     found = read.fetchable == fetchable ? &read : found;

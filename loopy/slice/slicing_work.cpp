@@ -86,7 +86,7 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   const double repeats = work.tiles_of_block;
   for (double* each : {&work.flop_clocks, &work.shared_clocks, &work.cache_clocks,
                        &work.copy_clocks, &work.instructions, &work.memory_bytes,
-                       &work.written_bytes, &work.meeting_clocks, &work.tiles}) {
+                       &work.written_bytes, &work.meeting_clocks, &work.tiles, &work.far_bytes}) {
     *each *= repeats;
   }
   if (!problem_.triangles.empty()) {
@@ -106,14 +106,19 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
   for (const SlicedRead& read : problem_.reads) {
     const double own_items = this->own_items(read, choice);
     // what an inner loop reads stays in registers if the compiler unrolls it
-    const bool is_each_step = read.mentions[reduced_loop] || read.times > 1 ||
+    const bool is_each_step = read.depends_on(reduced_loop) || read.times > 1 ||
                               (read.other_steps > 1 && !stays_in_registers(read, choice));
     const double own_steps = (is_each_step && read.is_in_cut_sum ? work.steps : 1) *
                              read.other_steps * read.repeats * read.density;
     // what neighbouring items read, too, stays in a register
-    const double per_warp = own_steps * (own_items + (read.times - 1) * std::sqrt(own_items));
+    const double per_warp =
+        own_steps *
+        (own_items + (read.times - 1) * (read.is_gathered ? own_items : std::sqrt(own_items)));
+    const bool is_looked_up = read.is_gathered && !is_fetched(choice, read.fetchable);
+    const double elements =
+        is_looked_up ? gathered_elements(read, choice, per_warp) : tile_of(read, choice).elements;
     const double block_bytes =
-        tile_of(read, choice).elements * read.element_bytes * read.other_elements * read.density *
+        elements * read.element_bytes * read.other_elements * read.density *
         (choice.depth != 0 && read.mentions[reduced_loop] ? work.tiles : 1) *
         (moves_along_reduction(choice) ? read.outer_steps : 1) /
         (choice.depth != 0 ? 1.0 : static_cast<double>(sharing_blocks(choice)));
@@ -122,8 +127,12 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
                            fastest_axis(choice, read) != any_axis &&
                            fastest_axis(choice, read) + 1 != read.axes.size();
     // tiles are copied along the last axis: 32 bytes of memory for each element across rows
-    work.memory_bytes += block_bytes * read.overfetch * sectors_of_rows(read, choice) *
-                         (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
+    const double moved_bytes = block_bytes * read.overfetch * sectors_of_rows(read, choice) *
+                               (is_across ? std::max(1.0, 32 / read.element_bytes) : 1);
+    // what all blocks read comes from the second-level cache
+    const bool is_same = read.is_gathered && is_same_for_all_blocks(read, choice);
+    work.memory_bytes += is_same ? 0 : moved_bytes;
+    work.far_bytes += is_same && !is_looked_up ? moved_bytes : 0;
     if (choice.kept != 0 && is_kept(choice, read.fetchable)) {
       const double tiles = (read.mentions[reduced_loop] ? work.tiles : 1) *
                            (moves_along_reduction(choice) ? read.outer_steps : 1);
@@ -186,8 +195,61 @@ double SlicingCost::copy_clocks(const SlicedRead& read, const SlicingChoice& cho
   return copied_at_once(read, choice) > 1 ? 0 : elements / along * more;
 }
 
+double SlicingCost::gathered_sectors(const SlicedRead& read, const SlicingChoice& choice) const {
+  const double lanes = machine_.warp_lanes;
+  const double fast = std::min<double>(choice.fast[1], lanes);
+  const double rows = std::min<double>(choice.slow[1], std::max(1.0, lanes / choice.fast[1]));
+  // neighbours along a loop that chooses places are in sectors of their own
+  const double along =
+      read.chosen_by[fast_loop] ? fast
+      : !read.mentions[fast_loop]
+          ? 1
+          : std::max(1.0,
+                     fast *
+                         (is_along_rows(choice, read)
+                              ? std::min(gpu::sector_bytes, choice.fast[2] * read.element_bytes)
+                              : gpu::sector_bytes) /
+                         gpu::sector_bytes);
+  const double across = read.depends_on(slow_loop) ? rows : 1;
+  // threads that share a sum, or elements of a batch, take the lanes that are left
+  const bool is_by_others = (choice.reduction_threads > 1 && read.depends_on(reduced_loop)) ||
+                            (choice.batch > 1 && read.depends_on(choice.batch_loop()));
+  return std::min(lanes,
+                  along * across * (is_by_others ? std::max(1.0, lanes / (fast * rows)) : 1));
+}
+
+double SlicingCost::gathered_elements(const SlicedRead& read, const SlicingChoice& choice,
+                                      double per_warp) const {
+  const double reads = per_warp *
+                       std::ceil(static_cast<double>(choice.threads()) / machine_.warp_lanes) *
+                       gathered_sectors(read, choice);
+  // a sector for each, until most of the array has been read
+  return std::min(tile_of(read, choice).elements, reads * gpu::sector_bytes / read.element_bytes);
+}
+
+bool SlicingCost::is_same_for_all_blocks(const SlicedRead& read,
+                                         const SlicingChoice& choice) const {
+  for (std::size_t i = 0; i < loop_count; ++i) {
+    if (read.mentions[i] && (i == reduced_loop || blocks_along(choice, i) > 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice, double per_warp,
                              Work& work) const {
+  if (read.is_gathered) {
+    const double loads = per_warp * work.warps;
+    const double bytes =
+        loads * gathered_sectors(read, choice) * gpu::sector_bytes * read.share_of_sectors;
+    const double reach = tile_of(read, choice).elements * read.element_bytes *
+                         (is_same_for_all_blocks(read, choice) ? 1 : work.residents);
+    (reach <= gpu::bytes_of_near_cache ? work.cache_clocks : work.far_bytes) +=
+        reach <= gpu::bytes_of_near_cache ? bytes / machine_.cache_bytes_per_clock : bytes;
+    work.instructions += loads;
+    return;
+  }
   // sectors of 32 bytes that a warp's load touches
   const bool is_along = is_along_rows(choice, read);
   const double stride = is_along ? choice.fast[2] * read.element_bytes : 32;
@@ -219,6 +281,10 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
 
 SlicingCost::SharedAccess SlicingCost::shared_access(const SlicedRead& read,
                                                      const SlicingChoice& choice) const {
+  if (read.is_gathered) {
+    const double places = gathered_sectors(read, choice) / machine_.warp_lanes;
+    return {1, std::max(1.0, gpu::clocks_of_random_places * places)};
+  }
   const bool is_fast = read.mentions[fast_loop];
   const std::uint16_t wide = is_fast ? choice.fast[2] : choice.slow[2];
   const bool goes_along_rows =

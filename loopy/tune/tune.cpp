@@ -1,6 +1,7 @@
 #include "rtcg/loopy/tune/tune.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/measure/least_operations.h"
 #include "rtcg/loopy/measure/statistics.h"
+#include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -25,29 +27,39 @@
 namespace rtcg::loopy {
 namespace {
 
-std::vector<Expr> shape_of(const Kernel& kernel, const std::string& array) {
-  const Argument* argument = find_argument(kernel, array);
-  return argument != nullptr ? argument->shape : std::vector<Expr>();
+/// Lengths of an array of which blocks may have copies: of one that is updated atomically, or of
+/// axes along which loops look up elements at computed places.
+NameSet lengths_of_copies(const Kernel& kernel, const Argument& array, const NameSet& updated,
+                          const IntegerValues& sizes) {
+  constexpr std::int64_t most_elements = 262144;
+  NameSet result;
+  for (const detail::AccessGroup& group : detail::access_groups(kernel, array.name)) {
+    NameSet names;
+    std::int64_t elements = 1;  // of the axes, as far as that matters
+    for (std::size_t axis = 0; axis < array.shape.size(); ++axis) {
+      if (group.is_gathered(axis)) {
+        names.merge(free_names(array.shape[axis]));
+        const auto length = evaluate_integer(array.shape[axis], sizes).value_or(most_elements + 1);
+        elements = length < 0 || length > most_elements
+                       ? most_elements + 1
+                       : std::min(most_elements + 1, elements * length);
+      }
+    }
+    if (elements <= most_elements) {
+      result.merge(names);
+    }
+  }
+  for (const Expr& length : array.shape) {
+    result.merge(updated.count(array.name) != 0 ? free_names(length) : NameSet());
+  }
+  return result;
 }
 
 Kernel with_sizes(const Kernel& kernel, const IntegerValues& parameters) {
-  std::map<std::string, std::int64_t> values;
-  NameSet known = loopy::parameters(kernel);
-  for (const Instruction& each : kernel.instructions) {
-    const Assignment* assignment = get_if<Assignment>(each);
-    if (assignment != nullptr && assignment->is_atomic) {
-      // lengths of what blocks may have copies of
-      for (const Expr& length : shape_of(kernel, target_name(assignment->targets.front()))) {
-        known.merge(free_names(length));
-      }
-    }
-  }
-  for (const auto& [name, value] : parameters) {
-    if (known.count(name) != 0) {
-      values[name] = value;
-    }
-  }
-  return values.empty() ? kernel : fix_parameters(kernel, values);
+  const IntegerValues values = sizes_put_in(kernel, parameters);
+  return values.empty() ? kernel
+                        : fix_parameters(kernel, std::map<std::string, std::int64_t>(values.begin(),
+                                                                                     values.end()));
 }
 
 /// Operations of one run as it is described, and the real ones that they are.
@@ -201,6 +213,25 @@ const TunedSlicing& TuneResult::best() const {
     throw_nothing_works(*this, tried.size(), tried.empty() ? "" : tried.front().refusal);
   }
   return tried.front();
+}
+
+IntegerValues sizes_put_in(const Kernel& kernel, const IntegerValues& sizes) {
+  NameSet known = parameters(kernel);
+  NameSet updated;
+  for (const Instruction& each : kernel.instructions) {
+    const Assignment* assignment = get_if<Assignment>(each);
+    if (assignment != nullptr && assignment->is_atomic) {
+      updated.insert(target_name(assignment->targets.front()));
+    }
+  }
+  const Kernel expanded = expand_subst(kernel);
+  for (const Argument& each : kernel.arguments) {
+    known.merge(each.is_array ? lengths_of_copies(expanded, each, updated, sizes) : NameSet());
+  }
+  IntegerValues result;
+  std::copy_if(sizes.begin(), sizes.end(), std::inserter(result, result.end()),
+               [&](const auto& each) { return known.count(each.first) != 0; });
+  return result;
 }
 
 Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters, const Slicing& slicing) {

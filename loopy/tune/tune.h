@@ -119,6 +119,10 @@ class CandidateRunner;
 /// How many candidates are compiled at a time.
 [[nodiscard]] int compile_threads(const SearchOptions& options);
 
+/// The integers among `sizes` that are numbers in a tuned kernel: parameters, and lengths of what
+/// blocks may have copies of, arrays that are updated atomically and tables that are looked up.
+[[nodiscard]] IntegerValues sizes_put_in(const Kernel& kernel, const IntegerValues& sizes);
+
 /// The kernel with its sizes put in and sliced. @throws  what apply throws
 [[nodiscard]] Kernel tuned_kernel(const Kernel& kernel, const IntegerValues& parameters,
                                   const Slicing& slicing);

@@ -136,9 +136,8 @@ const TunedExecutor::Choice& TunedExecutor::choice(const IntegerValues& sizes) c
 
 void TunedExecutor::operator()(runtime::StreamRef stream,
                                const std::vector<NamedArgument>& arguments) const {
-  IntegerValues sizes = LaunchArguments(state_->rules, arguments).named_integers();
-  const NameSet names = parameters(state_->kernel);
-  std::erase_if(sizes, [&](const auto& each) { return names.count(each.first) == 0; });
+  const IntegerValues sizes =
+      sizes_put_in(state_->kernel, LaunchArguments(state_->rules, arguments).named_integers());
   // the sizes are numbers in the kernel that runs
   std::vector<NamedArgument> others;
   for (const NamedArgument& each : arguments) {
