@@ -12,6 +12,7 @@ namespace rtcg::loopy::detail::gpu {
 
 inline constexpr double schedulers = 4;     ///< of a multiprocessor: an instruction in each clock
 inline constexpr double sector_bytes = 32;  ///< what memory and caches move at once
+inline constexpr double line_bytes = 128;   ///< of the first-level cache, which finds one at a time
 inline constexpr double launch_seconds = 2e-6;
 /// From a load of memory to its value.
 inline constexpr double clocks_of_load = 700;

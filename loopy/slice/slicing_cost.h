@@ -161,6 +161,8 @@ class SlicingCost {
                   Work& work) const;
   /// Sectors that a load of a warp touches where the places are computed.
   [[nodiscard]] double gathered_sectors(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// Bytes among which the lanes of one load choose.
+  [[nodiscard]] double span_of_lanes(const SlicedRead& read, const SlicingChoice& choice) const;
   /// Elements that a block reads at computed places, at most.
   [[nodiscard]] double gathered_elements(const SlicedRead& read, const SlicingChoice& choice,
                                          double per_warp) const;

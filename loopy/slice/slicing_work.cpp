@@ -218,6 +218,18 @@ double SlicingCost::gathered_sectors(const SlicedRead& read, const SlicingChoice
                   along * across * (is_by_others ? std::max(1.0, lanes / (fast * rows)) : 1));
 }
 
+double SlicingCost::span_of_lanes(const SlicedRead& read, const SlicingChoice& choice) const {
+  double elements = 1;
+  for (const SlicedRead::Axis& axis : read.axes) {
+    elements *= static_cast<double>(others_of(axis, choice)) +
+                static_cast<double>(std::abs(axis.coefficients[fast_loop])) *
+                    static_cast<double>(choice.fast_tile() - 1) +
+                static_cast<double>(std::abs(axis.coefficients[slow_loop])) *
+                    static_cast<double>(choice.slow_tile() - 1);
+  }
+  return elements * read.element_bytes;
+}
+
 double SlicingCost::gathered_elements(const SlicedRead& read, const SlicingChoice& choice,
                                       double per_warp) const {
   const double reads = per_warp *
@@ -241,12 +253,18 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
                              Work& work) const {
   if (read.is_gathered) {
     const double loads = per_warp * work.warps;
-    const double bytes =
-        loads * gathered_sectors(read, choice) * gpu::sector_bytes * read.share_of_sectors;
+    const double sectors = gathered_sectors(read, choice);
+    const double span = span_of_lanes(read, choice);
     const double reach = tile_of(read, choice).elements * read.element_bytes *
                          (is_same_for_all_blocks(read, choice) ? 1 : work.residents);
-    (reach <= gpu::bytes_of_near_cache ? work.cache_clocks : work.far_bytes) +=
-        reach <= gpu::bytes_of_near_cache ? bytes / machine_.cache_bytes_per_clock : bytes;
+    if (reach <= gpu::bytes_of_near_cache) {
+      // as many lines as the lanes find different ones
+      work.cache_clocks += loads * std::min(sectors, span / gpu::line_bytes + 1) *
+                           gpu::sector_bytes / machine_.cache_bytes_per_clock;
+    } else {
+      work.far_bytes += loads * std::min(sectors, span / gpu::sector_bytes + 1) *
+                        gpu::sector_bytes * read.share_of_sectors;
+    }
     work.instructions += loads;
     return;
   }

@@ -20,7 +20,7 @@ struct Lookup {
   IntegerValues large;
   IntegerValues small;
   std::map<std::string, int> places;  ///< elements of each array of places, for the small sizes
-  std::string fetched;                ///< the array that blocks copy by the first slicing for a GPU
+  std::string fetched;                ///< the array that blocks of a GPU may copy
 
   [[nodiscard]] Kernel of(const IntegerValues& sizes) const {
     return fix_parameters(make_kernel(domain, text, {.name = name, .arguments = arguments}),
