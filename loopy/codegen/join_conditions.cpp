@@ -1,8 +1,10 @@
 #include "rtcg/loopy/codegen/join_conditions.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "rtcg/cgen/ast/compare.h"
 #include "rtcg/cgen/ast/expr_operators.h"
@@ -278,8 +280,109 @@ void take_out_condition(CodeItem& item, const PrivateVariables& variables) {
   item.kind = std::move(outer);
 }
 
+/// `target = condition ? value : other`
+struct Choice {
+  cgen::Expr target;
+  cgen::Expr condition;
+  cgen::Expr value;
+  cgen::Expr other;
+};
+
+std::optional<Choice> as_choice(const CodeItem& item) {
+  const auto* statement = get_if<CodeStatement>(item);
+  const auto* expression =
+      statement != nullptr ? get_if<cgen::ExpressionStatement>(statement->statement) : nullptr;
+  const auto* assignment =
+      expression != nullptr ? get_if<cgen::AssignExpr>(expression->expression) : nullptr;
+  const auto* choice = assignment != nullptr && !assignment->op
+                           ? get_if<cgen::Conditional>(assignment->value)
+                           : nullptr;
+  return choice != nullptr && choice->then_value.type() == choice->else_value.type()
+             ? std::optional(Choice{assignment->target, choice->condition, choice->then_value,
+                                    choice->else_value})
+             : std::nullopt;
+}
+
+void add_operands(const cgen::Expr& condition, std::vector<cgen::Expr>& operands) {
+  const auto* both = get_if<cgen::Binary>(condition);
+  if (both != nullptr && both->op == cgen::BinaryOp::logical_and) {
+    add_operands(both->left, operands);
+    add_operands(both->right, operands);
+  } else {
+    operands.push_back(condition);
+  }
+}
+
+/// Whether the conditions are of the same tests, in any order.
+bool are_of_same_tests(const cgen::Expr& one, const cgen::Expr& other) {
+  std::vector<cgen::Expr> first;
+  std::vector<cgen::Expr> second;
+  add_operands(one, first);
+  add_operands(other, second);
+  return first.size() == second.size() &&
+         std::all_of(first.begin(), first.end(), [&](const cgen::Expr& each) {
+           return std::find(second.begin(), second.end(), each) != second.end();
+         });
+}
+
+std::vector<cgen::Expr> elements_in(const cgen::Expr& value) {
+  std::vector<cgen::Expr> elements;
+  const auto visit = [&](const cgen::Expr& part) {
+    if (is<cgen::Subscript>(part)) {
+      elements.push_back(part);
+    }
+    return true;
+  };
+  cgen::walk(value, {.type = {}, .expr = visit, .statement = {}});
+  return elements;
+}
+
+/// Whether the value of the second is computed from an element that the first one loads, too, under
+/// the same condition, which the first does not change.
+bool load_the_same(const Choice& first, const Choice& second) {
+  if (!are_of_same_tests(first.condition, second.condition) ||
+      !elements_in(first.condition).empty() ||
+      has_common(cgen::free_names(first.condition), cgen::free_names(object_of(first.target)))) {
+    return false;
+  }
+  const std::vector<cgen::Expr> loaded = elements_in(first.value);
+  const std::vector<cgen::Expr> wanted = elements_in(second.value);
+  return std::any_of(wanted.begin(), wanted.end(), [&](const cgen::Expr& each) {
+    return std::find(loaded.begin(), loaded.end(), each) != loaded.end();
+  });
+}
+
+/// Neighbours that choose their values by the same tests, and load the same elements for these, as
+/// one condition: compilers load what they share once.
+CodeBlock with_joined_choices(CodeBlock block) {
+  CodeBlock result;
+  for (std::size_t i = 0; i < block.items.size();) {
+    std::vector<Choice> run;
+    while (i + run.size() < block.items.size()) {
+      const std::optional<Choice> next = as_choice(block.items[i + run.size()]);
+      if (!next || (!run.empty() && !load_the_same(run.back(), *next))) {
+        break;
+      }
+      run.push_back(*next);
+    }
+    if (run.size() < 2) {
+      result.items.push_back(std::move(block.items[i++]));
+      continue;
+    }
+    CodeIf joined{run.front().condition, {}, CodeBlock(), false};
+    for (const Choice& each : run) {
+      joined.then_body.items.push_back({CodeStatement{cgen::assign(each.target, each.value)}});
+      joined.else_body->items.push_back({CodeStatement{cgen::assign(each.target, each.other)}});
+    }
+    result.items.push_back({std::move(joined)});
+    i += run.size();
+  }
+  return result;
+}
+
 CodeBlock joined(CodeBlock block, const PrivateVariables& variables, bool gathers) {
   CodeBlock result;
+  block = with_joined_choices(std::move(block));
   if (gathers) {
     block = gather_conditions(std::move(block), variables, Gather::one_store);
   }

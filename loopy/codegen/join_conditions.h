@@ -10,8 +10,9 @@ namespace rtcg::loopy {
 /// whole body is another one without `else` is tested with it if both were one condition of a
 /// statement. Conditions are opposite if one is the other's negation as written, or the opposite
 /// comparison of integers. Nothing is joined across a statement that may change what the condition
-/// reads. A condition around the whole body of a loop that no iteration changes is moved out of the
-/// loop: it is tested once.
+/// reads. Neighbours `a = c ? x : 0` with the same tests that load the same elements become one
+/// condition. A condition around the whole body of a loop that no iteration changes is moved out of
+/// the loop: it is tested once.
 ///
 /// @param variables  private variables of the block: writes to others are stores, and a condition
 ///                 that reads one stays within the loops over threads

@@ -9,6 +9,7 @@
 #include "rtcg/loopy/preprocess/drop_thread_axes.h"
 #include "rtcg/loopy/preprocess/fill_tables.h"
 #include "rtcg/loopy/preprocess/make_lane_loops.h"
+#include "rtcg/loopy/preprocess/share_fill_loops.h"
 #include "rtcg/loopy/preprocess/stage_items.h"
 #include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
@@ -53,9 +54,10 @@ Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   const RecordedStep step(kernel);
   kernel = spread_over_grids(expand_subst(std::move(kernel)), options);
   step.remove_parts(kernel);
+  kernel = share_fill_loops(fill_tables(infer_types(std::move(kernel))));
   // before separate_reductions and realize_reductions: they ask which inames are loops, and axes of
   // the block
-  kernel = assign_auto_axes(fill_tables(infer_types(std::move(kernel))));
+  kernel = assign_auto_axes(std::move(kernel));
   if (!options.has_tensor_cores) {
     std::erase_if(kernel.iname_tags,
                   [](const auto& tagged) { return tagged.second.kind == AxisKind::tensor; });

@@ -212,5 +212,29 @@ TEST(JoinConditions, LeavesLanesApartWhereOneReadsWhatTheOtherWrites) {
   EXPECT_LT(text.find("c[2 * i_outer + 1] = "), text.find("p_0 = ")) << text;
 }
 
+TEST(JoinConditions, PutsChoicesThatLoadTheSameIntoOneCondition) {
+  EXPECT_EQ(body_of("out[i] = if(i < m and 2*i < n, a[i] - a[i + 1], 0)\n"
+                    "b[i] = if(2*i < n and i < m, a[i + 1] + 2, 1)",
+                    "out, b: f32[n]; a: f32[n + 1]; n, m: i32"),
+            R"(  for (int i = 0; i < n; ++i) {
+    if (i < m && 2 * i < n) {
+      out[i] = a[i] - a[i + 1];
+      b[i] = a[i + 1] + 2.0f;
+    } else {
+      out[i] = 0.0f;
+      b[i] = 1.0f;
+    }
+  }
+)");
+}
+
+TEST(JoinConditions, LeavesChoicesByOtherTestsOrOfOtherElements) {
+  for (const char* second : {"b[i] = if(i <= m, a[i], 0)", "b[i] = if(i < m, a[i + 1], 0)"}) {
+    const std::string body = body_of(std::string("out[i] = if(i < m, a[i], 0)\n") + second,
+                                     "out, b: f32[n]; a: f32[n + 1]; n, m: i32");
+    EXPECT_EQ(body.find("else"), std::string::npos) << body;
+  }
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
