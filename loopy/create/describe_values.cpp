@@ -1,6 +1,4 @@
 // Values, handles and reductions of describe.h.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/name_generator.h"
@@ -267,8 +265,7 @@ StructArray::StructArray(const std::string& name, const cgen::LaidOutStruct& lai
   for (Argument& argument : field_arguments(whole.declaration_->argument, laid_out)) {
     Declaration field = *whole.declaration_;
     std::string path = argument.name.substr(name.size() + 1);
-    std::replace(argument.name.begin(), argument.name.end(), '.', '_');
-    field.name = argument.name;
+    field.name = argument.name = variable_of_field(argument.name);
     field.argument = std::move(argument);
     fields_.emplace_back(std::move(path), Array(declared(std::move(field)), {}));
   }

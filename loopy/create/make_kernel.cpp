@@ -276,8 +276,7 @@ class KernelMaker {
       if (!argument.field_of || argument.name.find('.') == std::string::npos) {
         continue;
       }
-      std::string name = argument.name;
-      std::replace(name.begin(), name.end(), '.', '_');
+      const std::string name = variable_of_field(argument.name);
       const bool is_taken =
           std::any_of(parts_.arguments.begin(), parts_.arguments.end(),
                       [&](const Argument& each) { return each.name == name; }) ||

@@ -244,6 +244,11 @@ std::string struct_text(const cgen::LaidOutStruct& laid_out) {
   return writer.result();
 }
 
+std::string variable_of_field(std::string field) {
+  std::replace(field.begin(), field.end(), '.', '_');
+  return field;
+}
+
 std::vector<Argument> field_arguments(const Argument& array, const cgen::LaidOutStruct& laid_out) {
   return FieldArguments(array, laid_out).run();
 }

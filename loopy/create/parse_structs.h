@@ -29,6 +29,9 @@ using Structs = std::map<std::string, cgen::LaidOutStruct, std::less<>>;
 /// @throws InvalidInput  loopy.struct_text.field, a field is of a type that kernels do not have
 [[nodiscard]] std::string struct_text(const cgen::LaidOutStruct& laid_out);
 
+/// What the text calls a field: `p_place_x` of `p.place.x`.
+[[nodiscard]] std::string variable_of_field(std::string field);
+
 /// The arguments for the fields of an array of structs, which statements call `p.x` and kernels
 /// `p_x`; `p.place.x` is `p_place_x`. Axes of a field come after those of the array. Fields that
 /// lie at no multiple of their own size, such as complex numbers behind a single f32, are left out.

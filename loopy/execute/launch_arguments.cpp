@@ -9,6 +9,7 @@
 #include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/execute/image_argument.h"
+#include "rtcg/loopy/execute/struct_memory.h"
 #include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -245,7 +246,8 @@ LaunchArguments::LaunchArguments(const ArgumentRules& rules,
   for (const NamedArgument& argument : given) {
     bool is_known = false;
     for (std::size_t i = 0; i < rules_.forms_.size(); ++i) {
-      if (rules_.names_[i] == argument.name || rules_.is_field_of(i, argument.name)) {
+      if (rules_.names_[i] == argument.name ||
+          is_field_of(rules_.kernel_.arguments[i], argument.name)) {
         add(i, argument.value);
         is_known = true;
       }

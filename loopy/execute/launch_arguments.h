@@ -30,11 +30,6 @@ class ArgumentRules {
   /// The arguments in their order, then further parameters.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
-  /// Whether callers give the argument by this name, that of its array of structs.
-  [[nodiscard]] bool is_field_of(std::size_t argument, std::string_view array) const {
-    const auto& field = kernel_.arguments[argument].field_of;
-    return field && field->array == array;
-  }
   [[nodiscard]] IntegerFormula formula(const Expr& expr) const { return {expr, names_}; }
 
  private:

@@ -27,7 +27,7 @@ class FieldBytes {
   std::vector<std::size_t> places_;  // within a struct
 };
 
-/// Whether the argument is a field of the array of structs.
+/// Whether the argument is a field of the array of structs, whose name callers give.
 [[nodiscard]] bool is_field_of(const Argument& argument, const std::string& array);
 
 /// The memory of an array of structs with the values of its fields; zeros elsewhere.
