@@ -226,9 +226,6 @@ NameSet Realizer::waits_of(const Instruction& statement) const {
 }
 
 std::optional<Expr> Realizer::find_shared(const Expr& reduction, const Instruction& around) {
-  if (!branches_.empty() || !around.predicates.empty()) {
-    return std::nullopt;
-  }
   for (const Shared& known : shared_) {
     const Instruction& first = described_[known.statement];
     if (!(known.reduction == reduction) || first.within_inames != around.within_inames ||

@@ -40,7 +40,8 @@ class Realizer {
   void realize(const Instruction& instruction);
   void split_targets(Instruction instruction);
   Expr realize_within(const Expr& expr, const Instruction& around);
-  /// The value that an earlier statement has computed in the same iteration, if it is the same.
+  /// The value that an earlier statement has computed in the same iteration, if it is the same;
+  /// also under conditions, since that one had none.
   [[nodiscard]] std::optional<Expr> find_shared(const Expr& reduction, const Instruction& around);
   /// Whether the kernel never changes the variable, or only copies into it what it never changes.
   [[nodiscard]] bool is_input(const std::string& variable) const;

@@ -144,6 +144,19 @@ TEST(EqualReductions, AreComputedOnceByStatementsOfOneIteration) {
                          rows, {{"n", 13}});
 }
 
+// without it, the second sum would wait for the first one within one loop
+TEST(EqualReductions, AreThereUnderConditionsOnTheirValue) {
+  const Kernel kernel = kernel_of("{[i, k]: 0 <= i, k < n}", R"(
+      b[i] = sum(k, a[i, k])
+      c[i] = a[i, 0]/sum(k, a[i, k]) if b[i] > 0 else 0
+      d[i] = sum(k, a[i, k]) + 1  {if=i > 2}
+  )");
+  EXPECT_EQ(sums_of(kernel), 1);
+  for (const int n : {1, 7}) {
+    expect_same_everywhere(kernel, kernel, {{"n", n}});
+  }
+}
+
 TEST(EqualReductions, AreComputedAgainWhereSomethingChanges) {
   const auto expect_both = [](std::string_view statements, bool is_sequential) {
     KernelOptions options;
