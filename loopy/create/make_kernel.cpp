@@ -352,8 +352,8 @@ class KernelMaker {
             array, name.substr(array.size() + 1), array);
       } else if (field_names_.count(name) == 0) {
         problem = fmt::format(
-            "'{}' is {}: the numbers of '{}' are {} (those at no multiple of "
-            "their own size have no name)",
+            "'{}' is {}: the numbers of '{}' are {} (a number whose place "
+            "in the struct is not a multiple of its size cannot be named)",
             name, is_field ? "no number of a struct" : "a struct, not a number", array,
             fmt::join(known, ", "));
       } else if (!is_indexed) {

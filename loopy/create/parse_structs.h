@@ -33,8 +33,8 @@ using Structs = std::map<std::string, cgen::LaidOutStruct, std::less<>>;
 [[nodiscard]] std::string variable_of_field(std::string field);
 
 /// The arguments for the fields of an array of structs, which statements call `p.x` and kernels
-/// `p_x`; `p.place.x` is `p_place_x`. Axes of a field come after those of the array. Fields that
-/// lie at no multiple of their own size, such as complex numbers behind a single f32, are left out.
+/// `p_x`; `p.place.x` is `p_place_x`. Axes of a field come after those of the array. Fields
+/// whose place is not a multiple of their size, such as a c64 after one f32, are left out.
 ///
 /// @param array  its shape, strides and offset, in structs
 [[nodiscard]] std::vector<Argument> field_arguments(const Argument& array,
