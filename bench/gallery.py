@@ -373,7 +373,7 @@ PEERS = {
 COPIES = ["star_25", "points_27", "acoustic_wave", "advection", "lattice_boltzmann", "median_3x3",
           "stiffness_3d", "mass_3d", "gradient_3d", "black_scholes", "bias_relu_residual",
           "n_body", "rbf_product", "segmented_sums", "sparse_product", "running_sums", "bilateral",
-          "neighbour_forces", "diffusion_steps", "resonators"]
+          "neighbour_forces", "diffusion_steps", "resonators", "reversed_axes", "permuted_axes"]
 
 
 def microseconds(run, at_least_ms=60):

@@ -56,11 +56,16 @@ class ContractionReader {
   ContractionReader(const Kernel& kernel, const IntegerValues& parameters)
       : kernel_(kernel), parameters_(parameters) {}
 
-  /// Whether there is something to fuse.
+  /// Whether there is something to fuse in a contraction.
   bool read() {
-    return is_one_sum() && read_operands() && make_groups() &&
-           std::any_of(groups_.begin(), groups_.end(),
-                       [](const InameGroup& each) { return each.inames.size() > 1; });
+    return has_one_target() && has_sum() && read_operands() && operands_.size() > 1 &&
+           read_lengths() && make_groups() && has_fused_group();
+  }
+  /// Whether there is something to fuse where arrays with other orders of axes are copied or
+  /// combined.
+  bool read_permutation() {
+    return has_one_target() && !has_sum() && read_operands() && !operands_.empty() &&
+           read_lengths() && make_groups_along_memory() && has_fused_group();
   }
 
   /// The best way with tiles and the best one without, the better one first.
@@ -137,14 +142,17 @@ class ContractionReader {
         continue;
       }
       ViewAxes axes = view_axes(kernel, access);
-      if (access.array == target_) {
+      if (access.array == target_ && has_sum()) {
         axes.inames = result_axes(axes.inames, fusions);
         axes.overfetch = overfetch_of(target_strides_, fusions);
       }
       overfetch[access.array] = axes.overfetch;
       lines[access.array] = axes.lines;
       kernel = with_view(std::move(kernel), access, axes.inames);
-      if (is_operand(access.array)) {
+      const auto operand =
+          std::find_if(operands_.begin(), operands_.end(),
+                       [&](const Operand& each) { return each.array == access.array; });
+      if (operand != operands_.end() && !is_flat(*operand, fusions)) {
         result.viewed.push_back(access.array);
       }
     }
@@ -171,8 +179,14 @@ class ContractionReader {
   }
 
  private:
-  /// One assignment to an element of what is summed once.
-  bool is_one_sum() {
+  [[nodiscard]] bool has_fused_group() const {
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [](const InameGroup& each) { return each.inames.size() > 1; });
+  }
+  [[nodiscard]] bool has_sum() const { return !reduced_.empty(); }
+
+  /// One assignment to an element, with one sum at most.
+  bool has_one_target() {
     const Assignment* assignment = kernel_.instructions.size() == 1
                                        ? get_if<Assignment>(kernel_.instructions.front())
                                        : nullptr;
@@ -190,7 +204,7 @@ class ContractionReader {
       }
       return true;
     });
-    return sums == 1 && std::all_of(reduced_.begin(), reduced_.end(), [&](const auto& each) {
+    return sums <= 1 && std::all_of(reduced_.begin(), reduced_.end(), [&](const auto& each) {
              return tag_of(kernel_, each).kind == AxisKind::sequential;
            });
   }
@@ -208,9 +222,10 @@ class ContractionReader {
         return false;
       }
       (once.insert(access.array).second ? once : twice).insert(access.array);
-      const bool is_in_sum = std::any_of(reduced_.begin(), reduced_.end(), [&](const auto& each) {
-        return access.inames.count(each) != 0;
-      });
+      const bool is_in_sum =
+          !has_sum() || std::any_of(reduced_.begin(), reduced_.end(), [&](const auto& each) {
+            return access.inames.count(each) != 0;
+          });
       element_bytes_ = argument->type ? size_bytes(*argument->type) : element_bytes_;
       if (access.is_write) {
         target_strides_ = {access.array, *strides};
@@ -224,7 +239,7 @@ class ContractionReader {
         operands_.push_back({access.array, *strides, has_own_axes});
       }
     }
-    return operands_.size() > 1 && operands_.size() <= most_fetchable &&
+    return operands_.size() <= most_fetchable &&
            std::none_of(operands_.begin(), operands_.end(),
                         [&](const Operand& each) { return twice.count(each.array) != 0; });
   }
@@ -253,43 +268,91 @@ class ContractionReader {
     return result;
   }
 
-  /// Rows, columns and batch, then what is summed over.
-  bool make_groups() {
-    std::vector<SlicedLoop> results = result_loops(kernel_, parameters_);
+  /// Those of all loops, which are constants.
+  bool read_lengths() {
+    std::vector<SlicedLoop> loops = result_loops(kernel_, parameters_);
     NameSet named;
-    for (const SlicedLoop& each : results) {
-      lengths_[each.iname] = each.length;
+    for (const SlicedLoop& each : loops) {
+      results_.insert(results_.begin(), each.iname);
       named.insert(each.iname);
-      if (!each.is_constant) {
-        return false;
-      }
     }
-    if (results.empty() || named != kernel_.instructions.front().within_inames) {
+    if (loops.empty() || named != kernel_.instructions.front().within_inames) {
       return false;
     }
-    fastest_ = results.front().iname;
-    std::reverse(results.begin(), results.end());
-    for (const SlicedLoop& each : results) {
-      add_to_group(each.iname, 0);
+    fastest_ = loops.front().iname;
+    for (const std::string& each : reduced_) {
+      loops.push_back(sliced_loop(kernel_, parameters_, each));
+    }
+    for (const SlicedLoop& each : loops) {
+      lengths_[each.iname] = each.length;
+    }
+    return std::all_of(loops.begin(), loops.end(),
+                       [](const SlicedLoop& each) { return each.is_constant; });
+  }
+
+  /// Rows, columns and batch, then what is summed over.
+  bool make_groups() {
+    for (const std::string& each : results_) {
+      add_to_group(each, 0);
     }
     const std::size_t of_results = groups_.size();
     for (const std::string& each : reduced_) {
-      const SlicedLoop loop = sliced_loop(kernel_, parameters_, each);
-      lengths_[each] = loop.length;
-      if (!loop.is_constant) {
-        return false;
-      }
       add_to_group(each, of_results);
     }
     const NameSet fast = arrays_of(fastest_);
     return of_results <= most_result_groups && !fast.empty() && fast.size() < operands_.size() &&
-           std::all_of(groups_.begin(), groups_.end(), [&](const InameGroup& group) {
-             double length = 1;
-             for (const std::string& each : group.inames) {
-               length *= static_cast<double>(lengths_.at(each));
-             }
-             return length < INT32_MAX;  // of a flat index
-           });
+           have_flat_indices();
+  }
+
+  /// Columns are inames that are contiguous in the result, rows those that are in an operand along
+  /// whose fastest axis the result is not written: as many as a warp needs, where axes are short.
+  bool make_groups_along_memory() {
+    const auto operand = std::find_if(operands_.begin(), operands_.end(), [&](const Operand& each) {
+      const std::string fastest = iname_at(each, 1);
+      return !fastest.empty() && fastest != fastest_;
+    });
+    if (operand == operands_.end() || iname_at(target_strides_, 1) != fastest_) {
+      return false;
+    }
+    NameSet taken = {iname_at(*operand, 1)};
+    const std::vector<std::string> columns = chain_along(target_strides_, taken);
+    taken = {columns.begin(), columns.end()};
+    const std::vector<std::string> rows = chain_along(*operand, taken);
+    groups_ = {{{}, columns}, {{}, rows}};
+    return have_flat_indices();
+  }
+  /// Inames that are contiguous in an array, the slowest varying first, without some.
+  [[nodiscard]] std::vector<std::string> chain_along(const Operand& array,
+                                                     const NameSet& without) const {
+    std::vector<std::string> chain;
+    std::int64_t length = 1;
+    for (std::string next = iname_at(array, 1);
+         !next.empty() && without.count(next) == 0 && length < usual_read_neighbours;
+         next = iname_at(array, length)) {
+      length *= lengths_.at(next);
+      chain.insert(chain.begin(), next);
+    }
+    return chain;
+  }
+  /// The longer one of those with the stride; empty: none.
+  [[nodiscard]] std::string iname_at(const Operand& array, std::int64_t stride) const {
+    std::string found;
+    for (const auto& [iname, own] : array.strides) {
+      if (own == stride && (found.empty() || lengths_.at(iname) > lengths_.at(found))) {
+        found = iname;
+      }
+    }
+    return found;
+  }
+
+  [[nodiscard]] bool have_flat_indices() const {
+    return std::all_of(groups_.begin(), groups_.end(), [&](const InameGroup& group) {
+      double length = 1;
+      for (const std::string& each : group.inames) {
+        length *= static_cast<double>(lengths_.at(each));
+      }
+      return length < INT32_MAX;
+    });
   }
 
   [[nodiscard]] bool is_reduced(const std::string& iname) const {
@@ -573,9 +636,23 @@ class ContractionReader {
     return place;
   }
 
-  [[nodiscard]] bool is_operand(const std::string& array) const {
-    return std::any_of(operands_.begin(), operands_.end(),
-                       [&](const Operand& each) { return each.array == array; });
+  /// Whether what inames of each fusion index is found without dividing the fused one.
+  [[nodiscard]] bool is_flat(const Operand& operand,
+                             const std::vector<InameFusion>& fusions) const {
+    const auto stride_of = [&](const std::string& iname) {
+      const auto found = operand.strides.find(iname);
+      return found == operand.strides.end() ? 0 : found->second;
+    };
+    return std::all_of(fusions.begin(), fusions.end(), [&](const InameFusion& fusion) {
+      std::int64_t expected = stride_of(fusion.parts.back().iname);
+      bool is_flat = true;
+      for (std::size_t i = fusion.parts.size(); i-- > 0;) {
+        const FusedIname& part = fusion.parts[i];
+        is_flat = is_flat && part.tile == 1 && stride_of(part.iname) == expected;
+        expected *= lengths_.at(part.iname);
+      }
+      return is_flat;
+    });
   }
 
   /// Those of the result: batch, then rows, then columns, which vary fastest.
@@ -624,7 +701,8 @@ class ContractionReader {
   const Kernel& kernel_;
   const IntegerValues& parameters_;
   std::string target_{};
-  std::string fastest_{};  // iname of the result
+  std::string fastest_{};               // iname of the result
+  std::vector<std::string> results_{};  // the slowest varying first
   std::vector<std::string> reduced_{};
   std::vector<Operand> operands_{};
   Operand target_strides_{};
@@ -649,6 +727,15 @@ std::vector<FusedContraction> fused_contractions(const Kernel& typed,
     }
   }
   return result;
+}
+
+std::optional<FusedContraction> fused_permutation(const Kernel& typed,
+                                                  const IntegerValues& parameters,
+                                                  const MachineModel& machine) {
+  ContractionReader reader(typed, parameters);
+  return reader.read_permutation()
+             ? reader.fused(reader.best_fusions(false).front().fusions, machine)
+             : std::nullopt;
 }
 
 std::vector<std::vector<StorePlan>> copies_of_operands(const Kernel& typed,

@@ -30,6 +30,14 @@ struct FusedContraction {
                                                                const IntegerValues& parameters,
                                                                const MachineModel& machine);
 
+/// Copies of arrays with another order of axes, and sums of such: inames that are contiguous in the
+/// result are fused until a warp has enough neighbours, and so are those that are contiguous in
+/// what is read across them. Nothing where no axes are short.
+/// @param typed  has no rules
+[[nodiscard]] std::optional<FusedContraction> fused_permutation(const Kernel& typed,
+                                                                const IntegerValues& parameters,
+                                                                const MachineModel& machine);
+
 /// Sets of operands of a contraction that are worth copying first, at most two: those that let its
 /// tiles move fewer sectors than the best way to fuse its inames, and those that let all tiles be
 /// copied along the rows and columns of the result, without transposing them. Each copy has the

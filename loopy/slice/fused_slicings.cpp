@@ -1,4 +1,5 @@
-// Contractions with fused inames: tiles of the product of matrices that they are.
+// Contractions with fused inames: tiles of the product of matrices that they are. So are copies
+// that permute axes, as transpositions of a matrix.
 #include <future>
 #include <utility>
 #include <vector>
@@ -72,6 +73,11 @@ SourcePtr fused_slicings(const Kernel& kernel, const SlicingConstraints& constra
   SourcePtr all;
   std::vector<FusedContraction> contractions =
       fused_contractions(typed, constraints.parameters, constraints.machine);
+  if (contractions.empty()) {
+    if (auto permutation = fused_permutation(typed, constraints.parameters, constraints.machine)) {
+      contractions.push_back(*std::move(permutation));
+    }
+  }
   if (!contractions.empty() && !constraints.inames.empty()) {
     return left_out_family("fused", "hints name inames, which it unites");
   }

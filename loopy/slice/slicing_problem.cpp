@@ -40,7 +40,7 @@ class ProblemReader {
 
   SlicingProblem read(std::vector<FreeLayout> free_layouts) {
     problem_.free_layouts = std::move(free_layouts);
-    results_ = result_inames();
+    results_ = with_tiled_reads(result_inames());
     read_results(results_);
     read_reductions();
     if (results_.empty() && problem_.loops[reduced_loop].iname.empty()) {
@@ -290,6 +290,26 @@ class ProblemReader {
       }
     }
     return result;
+  }
+  /// The loops of results, with the second one such that tiles of the first two read neighbours:
+  /// `b[k, j, i] = a[i, j, k]` has tiles along i and k.
+  [[nodiscard]] std::vector<std::string> with_tiled_reads(std::vector<std::string> loops) const {
+    const auto reads_neighbours = [&](const std::string& iname) {
+      return std::any_of(accesses_.begin(), accesses_.end(), [&](const ArrayAccess& each) {
+        const auto last =
+            each.is_write || each.indices.empty() || find_argument(kernel_, each.array) == nullptr
+                ? std::nullopt
+                : to_affine(each.indices.back());
+        return last && last->coefficient(iname) != 0 && last->coefficient(loops.front()) == 0;
+      });
+    };
+    if (loops.size() > 2 && !reads_neighbours(loops[1])) {
+      const auto found = std::find_if(loops.begin() + 2, loops.end(), reads_neighbours);
+      if (found != loops.end()) {
+        std::rotate(loops.begin() + 1, found, found + 1);
+      }
+    }
+    return loops;
   }
   [[nodiscard]] bool is_around_all(const std::string& iname) const {
     return tag_of(kernel_, iname).kind == AxisKind::sequential &&

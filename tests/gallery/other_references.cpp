@@ -430,6 +430,17 @@ void points_27(Numbers& x) {
   });
 }
 
+void reversed_axes(Numbers& x) {
+  for_each_point({x.size("n"), x.size("m"), x.size("l")},
+                 [&](const auto& at) { x["out"](at[2], at[1], at[0]) = x["a"].at(at); });
+}
+
+void permuted_axes(Numbers& x) {
+  for_each_point({x.size("n"), x.size("m"), x.size("p"), x.size("q")}, [&](const auto& at) {
+    x["out"].at({at[3], at[1], at[2], at[0]}) = x["a"].at(at);
+  });
+}
+
 double star_of(Grid& u, Grid& weight, const std::vector<Int>& at) {
   double sum = 0;
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -630,6 +641,8 @@ Entries other_entries() {
       {"upsampling", {upsampling}},
       {"bilinear_upsampling", {bilinear_upsampling}},
       {"bias_relu_residual", {bias_relu_residual}},
+      {"reversed_axes", {reversed_axes}},
+      {"permuted_axes", {permuted_axes}},
       {"points_27", {points_27}},
       {"star_25", {star_25}},
       {"acoustic_wave", {acoustic_wave}},

@@ -51,6 +51,47 @@ INSTANTIATE_TEST_SUITE_P(Contractions, FusedContractions,
                            return name;
                          });
 
+struct Permutation {
+  std::string domain;
+  std::string statement;
+};
+
+class Permutations : public ::testing::TestWithParam<Permutation> {};
+
+TEST_P(Permutations, KeepTheNumbers) {
+  const Kernel kernel =
+      make_kernel(GetParam().domain, GetParam().statement, {.default_type = cgen::f32});
+  SlicingConstraints constraints;
+  constraints.min_threads = 8;
+  constraints.max_threads = 64;
+  constraints.max_items_per_thread = 12;
+  const SlicingStream stream(kernel, constraints);
+  std::mt19937_64 random(11);
+  for (int drawn = 0; drawn < 2;) {
+    const Slicing slicing = stream.at(random() % stream.count()).slicing;
+    if (slicing.fusions.empty()) {
+      continue;
+    }
+    ++drawn;
+    SCOPED_TRACE(to_string(slicing));
+    expect_same_everywhere(apply(kernel, slicing), kernel, {}, {}, "pthread");
+  }
+}
+
+// Tiles that cross indices, short and odd lengths, other arrays beside, one that is turned twice.
+INSTANTIATE_TEST_SUITE_P(
+    Axes, Permutations,
+    ::testing::Values(
+        Permutation{"{[i, j, k, l]: 0 <= i < 3 and 0 <= j < 4 and 0 <= k < 5 and 0 <= l < 26}",
+                    "out[l, j, k, i] = a[i, j, k, l]"},
+        Permutation{"{[i, j, k]: 0 <= i < 6 and 0 <= j < 19 and 0 <= k < 10}",
+                    "out[j, k, i] = a[i, j, k] - b[k]"},
+        Permutation{"{[i, j, k, l]: 0 <= i < 5 and 0 <= j < 7 and 0 <= k < 3 and 0 <= l < 4}",
+                    "out[i, j, k, l] = 0.75*a[l, k, j, i] + b[i, j, k, l]"},
+        Permutation{"{[i, j, k, l]: 0 <= i < 2 and 0 <= j < 9 and 0 <= k < 4 and 0 <= l < 5}",
+                    "out[k, i, l, j] = a[i, j, k, l] + c[j, k, i, l]"}),
+    [](const auto& info) { return "number_" + std::to_string(info.index); });
+
 struct CopiedContraction {
   std::string words;
   std::vector<std::int64_t> lengths;

@@ -377,6 +377,24 @@ bool lists(const Kernel& kernel, const SlicingConstraints& constraints, std::str
   return false;
 }
 
+// Neighbours are written along i and read along k, whatever lies between.
+TEST(SlicingStream, TilesWhatIsReadAcrossOtherLoops) {
+  for (const char* statement :
+       {"out[k, j, i] = a[i, j, k]", "out[k, j, i] = a[i, j, k] + b[j, k] * c[k, j, i]"}) {
+    SlicingConstraints constraints;
+    constraints.parameters = {{"n", 400}};
+    const SlicingStream stream(
+        make_kernel("{[i, j, k]: 0 <= i, j, k < n}", statement, {.default_type = cgen::f32}),
+        constraints);
+    const Slicing best = stream.at(0).slicing;
+    ASSERT_GE(best.inames.size(), 3U) << statement;
+    EXPECT_EQ(best.inames[0].iname, "i") << to_string(best);
+    EXPECT_EQ(best.inames[1].iname, "k") << to_string(best);
+    EXPECT_GT(best.inames[1].factors.size(), 1U) << to_string(best);
+    EXPECT_EQ(best.fetches.front().array, "a") << to_string(best);
+  }
+}
+
 TEST(SlicingStream, FetchesNothingThatOneResultReadsAlone) {
   const KernelOptions f32{.default_type = cgen::f32};
   const Kernel products =

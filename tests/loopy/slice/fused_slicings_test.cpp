@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -134,6 +135,29 @@ TEST(FusedSlicings, WriteRunsWhereSumsAreShort) {
   for (const InameFusion& fusion : best.fusions) {
     const FusedIname& last = fusion.parts.back();
     EXPECT_TRUE(last.iname != "f" || last.tile == 1) << to_string(best);
+  }
+}
+
+// The result is contiguous along i, which is short, and then along k.
+TEST(FusedSlicings, PermuteShortAxes) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k, l]: 0 <= i < 24 and 0 <= j < 100 and 0 <= k < 96 and 0 <= l < 300}",
+                  "out[l, j, k, i] = a[i, j, k, l]", {.default_type = cgen::f32});
+  const SlicingStream stream(kernel, {});
+  const std::optional<std::size_t> found =
+      stream.find_words("fuse ki = k i; ki: g.0 l.0*32; l: g.1 l.1*5 ilp*6; j: g.2; fetch a");
+  ASSERT_TRUE(found);
+  const std::string text =
+      generate_text(checked_kernel(apply(kernel, stream.at(*found).slicing)), Target::cuda);
+  EXPECT_EQ(times("out[6912000 * l_0 + 1382400 * l_1 + 2304 * j + 32 * ki_0 + ki_1] =", text), 1)
+      << text;
+}
+TEST(FusedSlicings, LeavePermutationsOfLongAxesAlone) {
+  const SlicingStream stream(make_kernel("{[i, j, k]: 0 <= i, j, k < 96}",
+                                         "out[k, j, i] = a[i, j, k]", {.default_type = cgen::f32}),
+                             few_items());
+  for (std::size_t i = 0; i < stream.count(); i += 97) {
+    EXPECT_TRUE(stream.at(i).slicing.fusions.empty()) << stream.at(i).words;
   }
 }
 
