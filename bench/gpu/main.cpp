@@ -90,7 +90,8 @@ void print_help() {
       "RTCG_SCALING_SECONDS=S  is the time of each figure of those with `scaling_`\n"
       "RTCG_SCALING_CELLS=N    leaves out meshes of `scaling_strong` with more cells along an "
       "axis\n"
-      "RTCG_SCALING_WAYS=A,B   takes some of the ways peer, hosts, nccl and stores only\n");
+      "RTCG_SCALING_WAYS=A,B   takes some of the ways peer, hosts, nccl, stores and measured "
+      "only\n");
 }
 
 int run(const std::vector<std::string>& wanted, const std::string& json_path) {

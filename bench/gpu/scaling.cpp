@@ -81,14 +81,15 @@ struct Bar {
 };
 
 /// Who waits for messages: the devices, which write into each other's memory; the hosts, which copy
-/// from it; NCCL; kernels, which write into the memory of neighbours.
-enum class Way { peer, hosts, nccl, stores };
+/// from it; NCCL; kernels, which write into the memory of neighbours; those that solvers choose.
+enum class Way { peer, hosts, nccl, stores, measured };
 
 const char* name_of(Way way) {
-  return way == Way::peer    ? "peer"
-         : way == Way::hosts ? "hosts"
-         : way == Way::nccl  ? "nccl"
-                             : "stores";
+  return way == Way::peer     ? "peer"
+         : way == Way::hosts  ? "hosts"
+         : way == Way::nccl   ? "nccl"
+         : way == Way::stores ? "stores"
+                              : "measured";
 }
 bool is_wanted(Way way) {
   const char* given = std::getenv("RTCG_SCALING_WAYS");
@@ -197,6 +198,7 @@ Figures measure(const Bar& bar, const std::vector<Device>& devices) {
   if (devices.size() > 1) {
     measure_way(Way::hosts, distributed::Waiting::hosts);
     measure_way(Way::stores, distributed::Waiting::kernels);
+    measure_way(Way::measured, distributed::Waiting::measured);
   }
   std::printf("\n");
   return result;

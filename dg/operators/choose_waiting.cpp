@@ -25,11 +25,24 @@ constexpr int most_steps_of_trial = 200;
 // Of each way, in turns: the clocks of a device change meanwhile.
 constexpr int turns = 2;
 
-constexpr Waiting all_ways[] = {Waiting::hosts, Waiting::devices, Waiting::kernels};
+struct Way {
+  Waiting waiting;
+  RimLaunch rim = RimLaunch::together;
+};
+constexpr Way all_ways[] = {
+    {Waiting::hosts}, {Waiting::devices}, {Waiting::kernels}, {Waiting::kernels, RimLaunch::apart}};
 
-std::optional<Waiting> way_of_name(const std::string& name) {
-  const std::optional<Waiting> found = distributed::parse_waiting(name);
-  return found == Waiting::measured ? std::nullopt : found;
+std::string name_of(const Way& way) {
+  return std::string(to_string(way.waiting)) + (way.rim == RimLaunch::apart ? ", rim apart" : "");
+}
+
+std::optional<Way> way_of_name(const std::string& name) {
+  for (const Way& each : all_ways) {
+    if (name_of(each) == name) {
+      return each;
+    }
+  }
+  return std::nullopt;
 }
 
 // Steps of no length, which keep the state. The slowest rank counts.
@@ -47,9 +60,9 @@ double seconds_of_step(StageRunner& runner, const Group& group, const std::vecto
   return group.all_reduce(seconds, distributed::Operation::max) / steps;
 }
 
-double seconds_by(Waiting waiting, StageRunner& runner, const Discretization& on,
-                  const Group& group, const std::vector<Stage>& stages) {
-  runner.wait_by(waiting, on);
+double seconds_by(const Way& way, StageRunner& runner, const Discretization& on, const Group& group,
+                  const std::vector<Stage>& stages) {
+  runner.wait_by(way.waiting, on, way.rim);
   static_cast<void>(seconds_of_step(runner, group, stages, steps_to_begin));
   const double once = seconds_of_step(runner, group, stages, 1);
   const double steps = std::clamp(seconds_of_trial / once, 1.0, double{most_steps_of_trial});
@@ -66,8 +79,9 @@ bool can_wait_in_kernels(StageRunner& runner, const Discretization& on, const Gr
     return false;
   }
   std::vector<std::vector<std::byte>> sums;
-  for (const Waiting way : {Waiting::devices, Waiting::kernels}) {
-    if (!runner.wait_by(way, on) && way == Waiting::kernels) {
+  for (const Way& way :
+       {Way{Waiting::devices}, Way{Waiting::kernels}, Way{Waiting::kernels, RimLaunch::apart}}) {
+    if (!runner.wait_by(way.waiting, on, way.rim) && way.waiting == Waiting::kernels) {
       return false;
     }
     // the density and energy of a gas, then momenta that leave it a pressure
@@ -79,7 +93,7 @@ bool can_wait_in_kernels(StageRunner& runner, const Discretization& on, const Gr
   const std::vector<double> numbers = from_reals(sums[0], runner.real());
   const bool is_known =
       std::all_of(numbers.begin(), numbers.end(), [](double each) { return std::isfinite(each); });
-  return is_everywhere(is_known && sums[0] == sums[1]);
+  return is_everywhere(is_known && sums[0] == sums[1] && sums[0] == sums[2]);
 }
 
 Waiting choose_waiting(StageRunner& runner, const Discretization& on,
@@ -92,7 +106,7 @@ Waiting choose_waiting(StageRunner& runner, const Discretization& on,
   // it says what kernels do that wait: who has measured others remembers something else
   const bool is_among_processes = distributed::stores_between_processes(group);
   const std::string name =
-      key + ", who waits for stores" + (is_among_processes ? " of processes" : "");
+      key + ", who waits for stores, and how" + (is_among_processes ? " of processes" : "");
   std::string decision;
   if (group.is_first()) {
     for (const loopy::WisdomEntry& entry : wisdom.nearest(name, device, sizes)) {
@@ -102,23 +116,23 @@ Waiting choose_waiting(StageRunner& runner, const Discretization& on,
       }
     }
   }
-  const std::optional<Waiting> known = way_of_name(group.broadcast(decision));
+  const std::optional<Way> known = way_of_name(group.broadcast(decision));
   const bool has_kernels =
-      (!known || *known == Waiting::kernels) && can_wait_in_kernels(runner, on, group);
-  if (known && (has_kernels || *known != Waiting::kernels)) {
-    runner.wait_by(*known, on);
+      (!known || known->waiting == Waiting::kernels) && can_wait_in_kernels(runner, on, group);
+  if (known && (has_kernels || known->waiting != Waiting::kernels)) {
+    runner.wait_by(known->waiting, on, known->rim);
     runner.clear_state();
     runner.clear_residual(runner.stream());
-    return *known;
+    return known->waiting;
   }
   runner.write_test_state();
-  Waiting chosen = Waiting::hosts;
+  Way chosen = all_ways[0];
   double least = HUGE_VAL;
   for (int turn = 0; turn < turns; ++turn) {
-    for (const Waiting way : all_ways) {
-      const bool is_there = way == Waiting::kernels   ? has_kernels
-                            : way == Waiting::devices ? distributed::has_rounds(group)
-                                                      : true;
+    for (const Way& way : all_ways) {
+      const bool is_there = way.waiting == Waiting::kernels   ? has_kernels
+                            : way.waiting == Waiting::devices ? distributed::has_rounds(group)
+                                                              : true;
       const double seconds =
           is_there ? seconds_by(way, runner, on, group, stages) : double{HUGE_VAL};
       if (seconds < least) {
@@ -127,14 +141,14 @@ Waiting choose_waiting(StageRunner& runner, const Discretization& on,
       }
     }
   }
-  runner.wait_by(chosen, on);
+  runner.wait_by(chosen.waiting, on, chosen.rim);
   runner.clear_state();
   runner.clear_residual(runner.stream());
   if (group.is_first() && remembers) {
-    wisdom.add({name, device.identity(), device.info().target, sizes,
-                std::string(to_string(chosen)), 1e6 * least});
+    wisdom.add(
+        {name, device.identity(), device.info().target, sizes, name_of(chosen), 1e6 * least});
   }
-  return chosen;
+  return chosen.waiting;
 }
 
 }  // namespace rtcg::dg::detail

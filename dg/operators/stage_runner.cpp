@@ -1,6 +1,7 @@
 #include "rtcg/dg/operators/stage_runner.h"
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "rtcg/loopy/transform/split_iname.h"
 #include "rtcg/loopy/transform/tag_inames.h"
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/event.h"
 #include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/interprocess.h"
 #include "rtcg/runtime/device/program.h"
@@ -301,9 +303,31 @@ struct StageRunner::Impl {
     halo->lead(stream);
   }
 
+  // Blocks without elements at the rim need no kernel that waits.
+  void run_by_peers(const Numbers& numbers) {
+    const std::int32_t of_block = peer_program->fused->elements;
+    const std::int32_t apart = rim ? interior / of_block * of_block : 0;
+    if (apart == 0) {
+      run(*peer_program, stream, numbers);
+      return;
+    }
+    if (device.info().id.kind == runtime::BackendKind::host) {
+      // graphs of the host have the work of one stream
+      run(*program, stream, numbers, {0, apart}, 0, 1);
+      run(*peer_program, stream, numbers, {apart, elements}, 0, 1);
+      return;
+    }
+    stream.record(rim->free);
+    rim->stream.wait(rim->free);
+    run(*peer_program, rim->stream, numbers, {apart, elements}, 0, 1);
+    run(*program, stream, numbers, {0, apart}, 0, 1);
+    rim->stream.record(rim->done);
+    stream.wait(rim->done);
+  }
+
   void run_right_hand_side(const Numbers& numbers) {
     if (peers) {
-      peers->run(stream, [&] { run(*peer_program, stream, numbers); });
+      peers->run(stream, [&] { run_by_peers(numbers); });
     } else if (halo) {
       run_beside_halo(numbers, program->launches.size());
     } else {
@@ -314,7 +338,7 @@ struct StageRunner::Impl {
   void run_stage(const Numbers& numbers) {
     const std::size_t launches = program->launches.size();
     if (peers) {
-      peers->run(stream, [&] { run(*peer_program, stream, numbers); });
+      peers->run(stream, [&] { run_by_peers(numbers); });
     } else if (!halo) {
       run(*program, stream, numbers);
     } else if (swaps_states()) {
@@ -358,11 +382,15 @@ struct StageRunner::Impl {
                              {memory.at("state"), memory.at("next")});
   }
 
-  bool wait_by(distributed::Waiting waiting, const Discretization& on) {
+  bool wait_by(distributed::Waiting waiting, const Discretization& on, RimLaunch rim_launch) {
     stream.synchronize();
     repeated = {};  // its graphs use messages of the halo
     halo.reset();
     peers.reset();
+    rim.reset();
+    if (waiting == distributed::Waiting::kernels && rim_launch == RimLaunch::apart) {
+      rim.emplace(device);
+    }
     const bool has_neighbours = on.part && !on.part->neighbours.empty();
     if (waiting == distributed::Waiting::kernels) {
       if (has_neighbours) {
@@ -465,6 +493,17 @@ struct StageRunner::Impl {
   std::map<std::string, std::shared_ptr<const Buffer<std::byte>>> memory;  // neighbours may read it
   std::shared_ptr<StageProgram> peer_program;  // the same with stores to neighbours
   std::shared_ptr<Halo> halo;                  // null: no neighbours, or peers
+  /// For blocks with elements at the rim, if they are a launch of their own: it begins first.
+  struct Rim {
+    explicit Rim(runtime::Device device)
+        : stream(device, {.priority = std::numeric_limits<int>::min()}),
+          free(device, {.with_timing = false}),
+          done(device, {.with_timing = false}) {}
+    runtime::Stream stream;
+    runtime::Event free;  ///< the stage before is done
+    runtime::Event done;
+  };
+  std::optional<Rim> rim;
   std::unique_ptr<PeerStores> peers;
   /// The latest step, and graphs of it by where the state is before and the phase of the halo.
   struct Repeated {
@@ -515,8 +554,8 @@ void StageRunner::reshape(const FusedShape& fused) {
   impl_->make_ready(*impl_->program);
 }
 
-bool StageRunner::wait_by(distributed::Waiting waiting, const Discretization& on) {
-  return impl_->wait_by(waiting, on);
+bool StageRunner::wait_by(distributed::Waiting waiting, const Discretization& on, RimLaunch rim) {
+  return impl_->wait_by(waiting, on, rim);
 }
 
 bool StageRunner::can_wait_in_kernels() const {

@@ -38,6 +38,15 @@ struct Stage {
   double time = 0;
 };
 
+/// How kernels that wait are launched.
+enum class RimLaunch {
+  /// One kernel for all elements: the default.
+  together,
+  /// One for the blocks with elements at the rim, beside the others, whose kernel waits for
+  /// nothing.
+  apart,
+};
+
 /// Runs the stages of time steps of one system on one device. Owns state, residual and tables
 /// there. On a part of a mesh, all ranks make the same calls.
 class StageRunner {
@@ -77,7 +86,8 @@ class StageRunner {
   ///
   /// @returns  whether kernels wait: not if they were asked to, but a rank cannot reach memory of
   ///           another one. The same on all ranks
-  bool wait_by(distributed::Waiting waiting, const Discretization& on);
+  bool wait_by(distributed::Waiting waiting, const Discretization& on,
+               RimLaunch rim = RimLaunch::together);
   /// Null on a mesh without neighbours, and where kernels wait.
   [[nodiscard]] std::shared_ptr<Halo> halo() const;
   [[nodiscard]] const KernelShape& shape() const;
