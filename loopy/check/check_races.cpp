@@ -174,19 +174,19 @@ class RaceSearch {
 
   void run() const {
     const bool is_one_statement = &first_.access() == &second_.access();
-    bool is_open = false;
-    for (const PointCase& a : point_cases(first_.access())) {
-      for (const PointCase& b : point_cases(second_.access())) {
+    const std::vector<PointCase> first = point_cases(first_.access());
+    const std::vector<PointCase> second = point_cases(second_.access());
+    bool is_open = first.empty() || second.empty();  // indices that are not affine
+    for (const PointCase& a : first) {
+      for (const PointCase& b : second) {
         const ConstraintSet overlap = same_element(a, b);
-        if (is_one_statement) {
-          is_open = search_one_statement(overlap) || is_open;
-        } else {
-          search_two_statements(overlap);
-        }
+        is_open =
+            (is_one_statement ? search_one_statement(overlap) : search_two_statements(overlap)) ||
+            is_open;
       }
     }
     if (is_open) {
-      compare_points();
+      compare_points(is_one_statement);
     }
   }
 
@@ -230,16 +230,64 @@ class RaceSearch {
   }
 
   /// Looks at the elements of many points, one after the other: where indices are divided, hardly
-  /// any pair of points meets, and the search for a pair ends before it has found one.
-  void compare_points() const {
+  /// any pair of points meets, and the search for a pair ends before it has found one. Sizes that
+  /// are not known get values.
+  void compare_points(bool is_one_statement) const {
+    NameSet inames = first_.access().inames;
+    inames.insert(second_.access().inames.begin(), second_.access().inames.end());
+    const ConstraintSet domain = constraints_of(kernel_, inames);
+    auto sizes = witness_names(kernel_, {}, domain);
+    if (!sizes) {
+      return;
+    }
+    std::erase_if(*sizes, [&](const std::string& each) { return is_iname(kernel_, each); });
+    for (const std::int64_t size : {1000, 37}) {
+      if (const auto values = values_near(domain, *sizes, size)) {
+        is_one_statement ? compare_points_of_one(*values) : compare_points_of_two(*values);
+      }
+      if (sizes->empty()) {
+        return;
+      }
+    }
+  }
+
+  /// The same value for all sizes, or a larger one where the domain has no point with it.
+  [[nodiscard]] static std::optional<IntegerValues> values_near(
+      ConstraintSet domain, const std::vector<std::string>& sizes, std::int64_t size) {
+    constexpr std::int64_t most_values = 64;
+    IntegerValues values;
+    for (const std::string& each : sizes) {
+      const auto [low, high] = range_of(domain, Affine(each));
+      std::int64_t value = std::max(low.value_or(size), std::min(size, high.value_or(size)));
+      const std::int64_t end = value + most_values;
+      while (value < end && domain.substitute(each, Affine(value)).is_empty()) {
+        ++value;
+      }
+      if (value == end) {
+        return std::nullopt;
+      }
+      domain = domain.substitute(each, Affine(value));
+      values[each] = value;
+    }
+    return values;
+  }
+
+  /// Calls `visit` with the values of each point of the domain and the element that it writes, if
+  /// there is one; ends where data decide.
+  template <class Visit>
+  void for_each_point(const Instance& instance, const IntegerValues& sizes,
+                      const Visit& visit) const {
     constexpr std::int64_t most_points = 8192;
-    const ConstraintSet domain = constraints_of(kernel_, first_.access().inames);
+    ConstraintSet domain = constraints_of(kernel_, instance.access().inames);
+    for (const auto& [name, value] : sizes) {
+      domain = domain.substitute(name, Affine(value));
+    }
     std::vector<std::string> names;
     std::vector<std::int64_t> first_values;
     std::vector<std::int64_t> counts;
     std::int64_t points = 1;
     for (const std::string& each : all_inames(kernel_)) {
-      if (first_.inames().count(each) == 0) {
+      if (instance.inames().count(each) == 0) {
         continue;
       }
       const auto [low, high] = range_of(domain, Affine(each));
@@ -257,9 +305,8 @@ class RaceSearch {
         points *= *longest;
       }
     }
-    std::map<std::string, std::map<std::vector<std::int64_t>, IntegerValues>> known;
     for (std::int64_t number = 0; number < points; ++number) {
-      IntegerValues values;
+      IntegerValues values = sizes;
       std::int64_t rest = number;
       for (std::size_t i = 0; i < names.size(); ++i) {
         values[names[i]] = first_values[i] + rest % counts[i];
@@ -268,16 +315,53 @@ class RaceSearch {
       if (!contains(domain, values)) {
         continue;
       }
-      const Instance::Written written = first_.written_at(values);
+      const Instance::Written written = instance.written_at(values);
       if (!written.is_known) {
         return;
       }
-      for (const std::string& lane : names) {
-        if (written.element && tells_lanes_apart(tag_of(kernel_, lane), sharing_)) {
-          compare_point(lane, values, *written.element, known[lane]);
-        }
+      if (written.element) {
+        visit(values, *written.element);
       }
     }
+  }
+
+  void compare_points_of_one(const IntegerValues& sizes) const {
+    std::map<std::string, std::map<std::vector<std::int64_t>, IntegerValues>> known;
+    for_each_point(first_, sizes, [&](const IntegerValues& values, const auto& element) {
+      for (const std::string& lane : first_.inames()) {
+        if (tells_lanes_apart(tag_of(kernel_, lane), sharing_)) {
+          compare_point(lane, values, element, known[lane]);
+        }
+      }
+    });
+  }
+
+  void compare_points_of_two(const IntegerValues& sizes) const {
+    const auto place_of = [&](const std::string& lane, const IntegerValues& values) {
+      return values.at(lane) - evaluate_integer(axis_start(kernel_, lane), values).value_or(0);
+    };
+    for_each_axis([&](const std::string& a, const std::string& b) {
+      // points of two blocks of the first statement: one of them is in another block than a point
+      // of the second statement
+      std::map<std::vector<std::int64_t>, std::map<std::int64_t, IntegerValues>> known;
+      for_each_point(first_, sizes, [&](const IntegerValues& values, const auto& element) {
+        auto& points = known[element];
+        if (points.size() < 2) {
+          points.emplace(place_of(a, values), values);
+        }
+      });
+      for_each_point(second_, sizes, [&](const IntegerValues& values, const auto& element) {
+        const auto found = known.find(element);
+        if (found == known.end()) {
+          return;
+        }
+        for (const auto& [place, point] : found->second) {
+          if (place != place_of(b, values)) {
+            complain(witness_of(point, values), a);
+          }
+        }
+      });
+    });
   }
 
   void compare_point(const std::string& lane, const IntegerValues& values,
@@ -296,15 +380,26 @@ class RaceSearch {
     if (is_new || other->second.at(lane) == values.at(lane)) {
       return;
     }
-    IntegerValues witness;
-    for (const auto& [name, value] : other->second) {
-      witness[first_.renamed(name)] = value;
-      witness[second_.renamed(name)] = values.at(name);
-    }
-    complain(witness, lane);
+    complain(witness_of(other->second, values), lane);
   }
 
-  void search_two_statements(const ConstraintSet& overlap) const {
+  /// A point of each instance, under the names of both.
+  [[nodiscard]] IntegerValues witness_of(const IntegerValues& first,
+                                         const IntegerValues& second) const {
+    IntegerValues witness;
+    for (const auto& [name, value] : first) {
+      witness[first_.renamed(name)] = value;
+    }
+    for (const auto& [name, value] : second) {
+      witness[second_.renamed(name)] = value;
+    }
+    return witness;
+  }
+
+  /// Calls `visit` with the inames of the two statements on each axis of the grid, where nothing
+  /// orders them.
+  template <class Visit>
+  void for_each_axis(const Visit& visit) const {
     if (launches_.are_several || sharing_ != Sharing::device) {
       return;
     }
@@ -312,11 +407,20 @@ class RaceSearch {
       for (const std::string& b : second_.inames()) {
         const InameTag tag = tag_of(kernel_, a);
         if (tag.kind == AxisKind::grid && tag == tag_of(kernel_, b)) {
-          search(overlap, a, b);
-          search(overlap, b, a, true);
+          visit(a, b);
         }
       }
     }
+  }
+
+  /// @returns  whether it may have races that were not found
+  bool search_two_statements(const ConstraintSet& overlap) const {
+    bool is_open = false;
+    for_each_axis([&](const std::string& a, const std::string& b) {
+      is_open = search(overlap, a, b) || is_open;
+      is_open = search(overlap, b, a, true) || is_open;
+    });
+    return is_open;
   }
 
   /// Looks for an overlap where the lane of `low` comes before that of `high` on their axis.

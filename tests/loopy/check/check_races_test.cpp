@@ -90,6 +90,58 @@ TEST(CheckRaces, FindsRacesOfDividedIndices) {
   EXPECT_LT(racy, 390);
 }
 
+/// out[index] = 1 within i in [0, n).
+Kernel kernel_of_any_length(const Expr& index, const InameTag& tag) {
+  Kernel kernel;
+  kernel.domains = {loop("i", "n")};
+  kernel.arguments = {array("out", {100000}), scalar("n")};
+  kernel.iname_tags["i"] = tag;
+  kernel.instructions = {assign("s", access("out", {index}), 1, {"i"})};
+  return kernel;
+}
+
+TEST(CheckRaces, FindsRacesOfDividedIndicesOfAnyLength) {
+  std::mt19937 random(2);
+  int racy = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const Expr index = random_digits(random);
+    std::set<std::int64_t> elements;
+    for (int value = 0; value < 1000; ++value) {
+      elements.insert(*evaluate_integer(index, {{"i", value}}));
+    }
+    racy += elements.size() < 1000 ? 1 : 0;
+    const Kernel kernel = kernel_of_any_length(index, trial % 2 == 0 ? grid : block);
+    EXPECT_EQ(message_of(kernel).empty(), elements.size() == 1000) << to_string(index);
+  }
+  EXPECT_GT(racy, 100);
+  EXPECT_LT(racy, 200);
+  Kernel multiples = kernel_of_any_length(modulo(7 * i, 12) + 12 * modulo(i, 5), grid);
+  multiples.assumptions.add(Congruence{Affine("n"), 16});
+  EXPECT_EQ(message_of(multiples),
+            "statement 's' of kernel 'loopy_kernel' writes element [0] of 'out' both at i = 0 and "
+            "at i = 60 where n = 1008; 'i' is on the axis g.0, and nothing orders the two");
+}
+
+TEST(CheckRaces, FindsRacesOfIndicesThatAreNotAffine) {
+  EXPECT_NE(message_of(kernel_of(access("out", {modulo(i * i, 8)}), grid)), "");
+  EXPECT_NE(message_of(kernel_of_any_length(modulo(i * i, 1009), grid)), "");
+  EXPECT_EQ(message_of(kernel_of_any_length(floor_div(i * (i + 1), 2), grid)), "");
+  EXPECT_EQ(message_of(kernel_of_any_length(access("rows", {i}), grid)), "");  // data decide
+}
+
+TEST(CheckRaces, FindsDividedIndicesThatTwoStatementsShare) {
+  const auto message = [](const Expr& one, const Expr& other) {
+    Kernel kernel = kernel_of_any_length(one, grid);
+    kernel.instructions.push_back(assign("t", access("out", {other}), 2, {"i"}));
+    return message_of(kernel);
+  };
+  const Expr digits = modulo(i, 16) + 16 * floor_div(i, 16);
+  EXPECT_EQ(message(2 * digits, 2 * digits + 1), "");
+  EXPECT_EQ(message(digits, digits), "");
+  EXPECT_NE(message(digits, modulo(i + 5, 16) + 16 * floor_div(i + 5, 16)), "");
+  EXPECT_NE(message(2 * i * i, i * i + 1), "");
+}
+
 TEST(CheckRaces, RefusesATargetThatDoesNotMentionALane) {
   EXPECT_ERROR("loopy.check_races.write_race", [] {
     check_races(kernel_of(access("out", {j}), grid));
