@@ -650,13 +650,14 @@ class ProblemReader {
            last->terms().front().coefficient == 1;
   }
 
-  /// The most neighbours, of 16 bytes together, where rows are known to begin aligned.
+  /// The most neighbours, four or those of 16 bytes, where rows are known to begin aligned.
   std::int64_t vector_width(const ArrayAccess& access, const SlicedRead& read) const {
     const Argument* argument = find_argument(kernel_, access.array);
-    const auto lanes = static_cast<std::int64_t>(16 / read.element_bytes);
+    const auto lanes =
+        std::min<std::int64_t>(4, static_cast<std::int64_t>(16 / read.element_bytes));
     if (argument == nullptr || argument->address_space == AddressSpace::image ||
         is<cgen::Vector>(*argument->type) ||  // no vectors of vectors
-        (lanes != 2 && lanes != 4)) {
+        lanes < 2) {
       return 0;
     }
     const std::vector<Expr> strides = argument->strides_elements.empty()

@@ -54,6 +54,19 @@ Kernel small_products(std::int64_t nb, std::int64_t n, const std::string& type) 
                         {{"nb", nb}, {"n", n}});
 }
 
+// Copies of four elements at once, of one byte and of two.
+TEST(Transposition, OfSmallElementsKeepsTheNumbers) {
+  for (const char* type : {"u8", "i8", "i16", "f16", "bf16"}) {
+    const Kernel kernel =
+        make_kernel("{[i, j]: 0 <= i < 40 and 0 <= j < 28}", "b[i, j] = a[j, i]",
+                    {.arguments = "a: " + std::string(type) + "[28, 40]; b: " + type + "[40, 28]"});
+    const Slicing slicing =
+        parse_slicing("j: g.0 l.0*4 vec*4; i: g.1 l.1*8 ilp*2; fetch a pad 1 vec 4");
+    SCOPED_TRACE(type);
+    expect_same_everywhere(apply(kernel, slicing), kernel, {}, {}, "pthread");
+  }
+}
+
 TEST(Batches, KeepTheirNumbers) {
   for (const char* type : {"f32", "f64", "c64"}) {
     const Kernel kernel = small_products(21, 5, type);

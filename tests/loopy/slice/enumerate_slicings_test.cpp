@@ -145,6 +145,18 @@ TEST(SlicingStream, ReadsTilesByVectorsWhereRowsAreKnownToBeAligned) {
   EXPECT_FALSE(has(fix_parameters(matmul(), {{"n", 510}}), wide));
 }
 
+// Elements of one and of two bytes by four.
+TEST(SlicingStream, ReadsTilesOfSmallElementsByVectors) {
+  for (const cgen::Type& type : {cgen::u8, cgen::f16, cgen::bf16}) {
+    const Kernel kernel =
+        make_kernel("{[i, j]: 0 <= i, j < 1024}", "b[i, j] = a[j, i]", {.default_type = type});
+    const Slicing slicing =
+        parse_slicing("j: g.0 l.0*8 vec*4; i: g.1 l.1*32 ilp*4; fetch a pad 1 vec 4");
+    EXPECT_TRUE(SlicingStream(kernel, {}).find(slicing));
+    EXPECT_NO_THROW(static_cast<void>(generate_text(apply(kernel, slicing), Target::cuda)));
+  }
+}
+
 // What decides about rows and vectors counts the lengths of tiles that transformations make.
 TEST(SlicingStream, SwizzlesAndReadsByVectorsOnlyWhatCanBe) {
   const std::vector<Kernel> kernels = {
