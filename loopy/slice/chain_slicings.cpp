@@ -11,6 +11,7 @@
 #include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
@@ -72,6 +73,8 @@ struct Nest {
   std::vector<bool> adds_launches{};    ///< of each of these
   std::vector<std::string> left_out{};  ///< as SlicingSource::left_out
   double runs = 1;                      ///< iterations of the loops of the host around it
+  /// Iterations of its loops, for the parameters.
+  std::map<std::string, std::int64_t, std::less<>> lengths{};
   /// Numbers of groups of reads in the kernel, by array and number in the nest.
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
   /// Those that no copy serves: another nest changes the array between the reads of the kernel.
@@ -649,56 +652,153 @@ class ChainSource final : public SlicingSource {
     }
   }
 
-  /// What decides whether nests that share an array can be in one launch, or be sliced apart:
-  /// whether a nest has several blocks, copies or private results.
-  [[nodiscard]] std::vector<std::uint32_t> kinds_of(const Nest& nest) const {
-    std::vector<std::uint32_t> result;
+  /// What decides whether a nest can be in one launch with nests that share an array with it, or be
+  /// sliced apart.
+  struct Kind {
+    /// The loops on the grid: the number of the loop, that of the axis, whether other loops are
+    /// around the blocks, iterations of a block, and whether there are several blocks.
+    std::vector<std::array<std::int64_t, 5>> blocks{};
+    /// Of all loops if shared arrays are copied to tiles, whose points depend on how these are cut.
+    std::uint64_t tiles = 0;
+    std::uint64_t others = 0;  ///< of all else
+  };
+
+  /// @param shared  arrays that a nest writes and another one touches
+  [[nodiscard]] std::vector<Kind> kinds_of(const Nest& nest, const NameSet& shared) const {
+    std::vector<Kind> result;
     for (const std::size_t place : nest.places) {
-      const RankedSlicing ranked = nest.slicings->at(place);
-      result.push_back((ranked.blocks > 1 ? 1U : 0U) | (ranked.slicing.fetches.empty() ? 0U : 2U) |
-                       (ranked.slicing.privates.empty() ? 0U : 4U));
+      result.push_back(kind_of(nest, nest.slicings->at(place).slicing, shared));
     }
     return result;
   }
 
-  [[nodiscard]] bool share_what_is_written(const LaunchGroup& group) const {
-    for (const std::size_t reader : group.nests) {
-      for (const ArrayAccess& access : accesses_of(nests_[reader].kernel)) {
-        if (std::any_of(group.nests.begin(), group.nests.end(), [&](std::size_t writer) {
-              return writer != reader && nests_[writer].writes(access.array);
-            })) {
-          return true;
+  [[nodiscard]] static Kind kind_of(const Nest& nest, const Slicing& slicing,
+                                    const NameSet& shared) {
+    Kind kind;
+    for (std::size_t i = 0; i < slicing.inames.size(); ++i) {
+      const std::vector<SlicingFactor>& factors = slicing.inames[i].factors;
+      for (std::size_t f = 0; f < factors.size(); ++f) {
+        if (factors[f].axis.kind == AxisKind::grid) {
+          std::int64_t tile = 1;
+          for (std::size_t inner = f + 1; inner < factors.size(); ++inner) {
+            tile *= factors[inner].length;
+          }
+          const auto length = nest.lengths.find(slicing.inames[i].iname);
+          const bool are_several = length == nest.lengths.end() || length->second > tile;
+          kind.blocks.push_back({static_cast<std::int64_t>(i), factors[f].axis.number,
+                                 static_cast<std::int64_t>(f), tile, are_several ? 1 : 0});
         }
       }
     }
-    return false;
+    StructuralHash others;
+    StructuralHash tiles;
+    bool copies_shared = false;
+    for (const FetchPlan& each : slicing.fetches) {
+      if (shared.count(each.array) != 0) {
+        copies_shared = true;
+        others.add(each.array);
+        others.add(each.group);
+        others.add(each.in_registers);
+        others.add(each.at);
+        others.add(each.swept.size());
+      }
+    }
+    for (const InameSlicing& each : slicing.inames) {
+      tiles.add(each.factors.size());
+      for (const SlicingFactor& factor : each.factors) {
+        tiles.add(factor.length);
+        tiles.add(static_cast<int>(factor.axis.kind));
+      }
+    }
+    kind.tiles = copies_shared ? tiles.value() : 0;
+    for (const KeepPlan& each : slicing.keeps) {
+      others.add(shared.count(each.array) != 0);
+    }
+    for (const std::size_t count :
+         {slicing.privates.size(), slicing.buffers.size(), slicing.marches.size(),
+          slicing.queues.size(), slicing.look_back.size(), slicing.exchanges.size(),
+          slicing.online.size(), slicing.global_values.size(), slicing.atomic_reductions.size(),
+          slicing.last_block_reductions.size()}) {
+      others.add(count);
+    }
+    kind.others = others.value();
+    return kind;
   }
 
-  /// Asks the transformations and the generator about the first of each kind.
+  /// Equal for chains that are refused alike: in one launch it matters which loops have equally
+  /// large blocks, not how large these are, but where shared arrays are copied.
+  [[nodiscard]] static std::uint64_t kind_of(
+      const Chain& chain, const std::map<std::size_t, std::vector<Kind>>& kinds) {
+    StructuralHash hash;
+    hash.add(chain.apart);
+    std::vector<std::int64_t> tiles;
+    for (const auto& [nest, own] : kinds) {
+      const Kind& kind = own.at(chain.places.at(nest));
+      hash.add(kind.others);
+      hash.add(kind.blocks.size());
+      hash.add(chain.apart == 0 ? kind.tiles : 0);
+      for (const auto& [iname, axis, around, tile, are_several] : kind.blocks) {
+        if (chain.apart == 0) {
+          const auto known = std::find(tiles.begin(), tiles.end(), tile);
+          hash.add(iname);
+          hash.add(axis);
+          hash.add(around);
+          hash.add(are_several);
+          hash.add(known - tiles.begin());
+          if (known == tiles.end()) {
+            tiles.push_back(tile);
+          }
+        }
+      }
+    }
+    return hash.value();
+  }
+
+  /// Arrays that a nest writes and another one touches.
+  [[nodiscard]] NameSet shared_arrays(const LaunchGroup& group) const {
+    NameSet shared;
+    for (const std::size_t user : group.nests) {
+      for (const ArrayAccess& access : accesses_of(nests_[user].kernel)) {
+        if (std::any_of(group.nests.begin(), group.nests.end(), [&](std::size_t writer) {
+              return writer != user && nests_[writer].writes(access.array);
+            })) {
+          shared.insert(access.array);
+        }
+      }
+    }
+    return shared;
+  }
+
+  /// Asks the transformations and the generator about the first of each kind; drops the kinds that
+  /// are not asked about, those of the slowest.
   void drop_impossible(const Kernel& kernel, LaunchGroup& group) const {
-    constexpr std::size_t most_tried = 32;  // some milliseconds each
-    if (group.nests.size() < 2 || !share_what_is_written(group)) {
+    constexpr std::size_t most_tried = 64;  // of all nests in one launch, or apart; some ms each
+    const NameSet shared = shared_arrays(group);
+    if (group.nests.size() < 2 || shared.empty()) {
       return;
     }
-    std::map<std::size_t, std::vector<std::uint32_t>> kinds;
+    std::map<std::size_t, std::vector<Kind>> kinds;
     for (const std::size_t nest : group.nests) {
-      kinds.emplace(nest, kinds_of(nests_[nest]));
+      kinds.emplace(nest, kinds_of(nests_[nest], shared));
     }
     std::map<std::uint64_t, bool> known;
+    std::map<std::uint16_t, std::size_t> tried;  // by what is apart
     std::erase_if(group.chains, [&](const Chain& chain) {
-      std::uint64_t kind = chain.apart;
-      for (const auto& [nest, own] : kinds) {
-        kind = kind << 3U | own.at(chain.places.at(nest));
-      }
+      const std::uint64_t kind = kind_of(chain, kinds);
       const auto found = known.find(kind);
-      if (found != known.end() || known.size() == most_tried) {
-        return found != known.end() && found->second;
+      if (found != known.end()) {
+        return found->second;
+      }
+      if (tried[chain.apart]++ >= most_tried) {
+        return true;
       }
       const std::string code = code_of_refusal(kernel, slicing_of(chain, group.nests));
       const bool is_refused = code.starts_with("loopy.insert_barriers.") ||
                               code.starts_with("loopy.privatize_updates.");
-      known.emplace(kind, is_refused);
-      return is_refused;
+      if (code.empty() || is_refused) {
+        known.emplace(kind, is_refused);
+      }
+      return !code.empty();  // other reasons are those of this one alone
     });
   }
 
@@ -910,6 +1010,23 @@ double points_of(const Kernel& kernel, const IntegerValues& parameters) {
   return points;
 }
 
+/// Iterations of each loop whose ends are known.
+std::map<std::string, std::int64_t, std::less<>> lengths_of(const Kernel& kernel,
+                                                            const IntegerValues& parameters) {
+  std::map<std::string, std::int64_t, std::less<>> lengths;
+  for (const std::string& each : all_inames(kernel)) {
+    ConstraintSet set = constraints_of(kernel, {each});
+    for (const auto& [name, value] : parameters) {
+      set = set.substitute(name, Affine(value));
+    }
+    const auto [first, last] = range_of(set, Affine(each));
+    if (first && last) {
+      lengths[each] = *last - *first + 1;
+    }
+  }
+  return lengths;
+}
+
 /// Whether blocks can share the reductions of a nest within the kernel, asked once for each way.
 bool can_share(const Kernel& kernel, const Nest& nest, const Slicing& slicing,
                std::map<std::pair<bool, bool>, bool>& known) {
@@ -940,6 +1057,7 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
                              .most_choices = choices_of_all_nests / nests.size()};
   for (Nest& nest : nests) {
     nest.points = points_of(nest.kernel, with_hosts.parameters);
+    nest.lengths = lengths_of(nest.kernel, with_hosts.parameters);
     nest.slicings = slicings_of(nest, with_hosts, bounds);
     nest.runs = reader.runs_of(nest, constraints.parameters);
     std::size_t adding = 0;

@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -88,6 +91,52 @@ TEST(ChainSlicings, ShareALaunchOrTakeTwo) {
 }
 
 // No 'gbarrier' stands in the kernel: the slicing says where a launch begins.
+/// The host's model, which lists blocks of few threads.
+SlicingConstraints of_a_processor() {
+  SlicingConstraints constraints;
+  constraints.machine.is_cpu = true;
+  constraints.machine.architecture = "";
+  constraints.machine.multiprocessors = 2;
+  constraints.machine.has_async_copies = false;
+  constraints.machine.warp_lanes = 8;
+  constraints.min_threads = 1;
+  return constraints;
+}
+
+/// How many of those that are drawn have nests in one launch that hand on values.
+int draw_chains(const Kernel& kernel) {
+  const SlicingStream stream(kernel, of_a_processor());
+  std::mt19937 random(1);
+  int together = 0;
+  for (int drawn = 0; drawn < 150; ++drawn) {
+    const std::size_t place = drawn == 0 ? 0 : random() % stream.count();
+    const RankedSlicing each = stream.at(place);
+    EXPECT_EQ(why_not([&] {
+                return generate(checked_kernel(apply(kernel, each.slicing)), Target::host);
+              }).value_or(""),
+              "")
+        << each.words;
+    together += each.slicing.launches.empty() ? 1 : 0;
+  }
+  return together;
+}
+
+TEST(ChainSlicings, ListNoneWhoseBlocksReadWhatOthersWrite) {
+  const Kernel equal_sums = make_kernel("{[i, j, k]: 0 <= i, j, k < 37}",
+                                        "c[i, j] = sum(k, a[i, k]*b[k, j])\n"
+                                        "d[i, j] = 2*sum(k, a[i, k]*b[k, j]) + c[i, j]\n"
+                                        "e[j, i] = d[i, j]*sum(k, a[i, k]*b[k, j]) if i > 2 else 0",
+                                        {.arguments = "a, b, c, d, e: f32[37, 37]"});
+  EXPECT_GT(draw_chains(equal_sums), 10);
+  const Kernel mirrored = make_kernel(
+      "{[i, k]: 0 <= i < 5 and 0 <= k < 3} {[p]: 0 <= p < 5} {[q, r]: 0 <= q < 5 and 0 <= r <= q}",
+      "<> t[i] = sum(k, a[i, k])\n"
+      "<> u[p] = t[p]*t[4 - p]\n"
+      "out[q] = sum(r, u[r]*a[q, 2])",
+      {.arguments = "a: f32[5, 3]; out: f32[5]"});
+  EXPECT_GT(draw_chains(mirrored), 3);
+}
+
 TEST(ChainSlicings, BeginALaunchBeforeANestThatReadsTheOneBefore) {
   const Kernel kernel =
       make_kernel("{[i, j, k, l]: 0 <= i, j, k, l < 500}",
