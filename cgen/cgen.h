@@ -6,6 +6,7 @@
 #include "rtcg/cgen/ast/module.h"
 #include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/build/block_builder.h"
+#include "rtcg/cgen/build/cluster.h"
 #include "rtcg/cgen/build/fresh_names.h"
 #include "rtcg/cgen/build/share_values.h"
 #include "rtcg/cgen/build/struct_builder.h"

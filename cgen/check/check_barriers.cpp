@@ -2,6 +2,8 @@
 
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +17,9 @@ namespace {
 /// One function, walked again and again until no more variables are found to depend on the thread.
 class BarrierCheck {
  public:
-  explicit BarrierCheck(const Function& function) : function_(function) {
+  /// @param waiting  functions in which a thread waits for others by an instruction of PTX
+  BarrierCheck(const Function& function, const std::set<std::string>& waiting)
+      : function_(function), waiting_(waiting) {
     const WorkGroupSize sizes = function.required_work_group_size.value_or(WorkGroupSize{0, 0, 0});
     const int threads = function.launch_bounds ? function.launch_bounds->max_threads : 0;
     for (int axis = 0; axis < 3; ++axis) {
@@ -144,9 +148,25 @@ class BarrierCheck {
     }
   }
 
+  void wait_for_all(const Statement& s) {
+    if (is_divergent_ && !problem_) {
+      problem_ = fmt::format(
+          "a barrier of function '{}', built at {}:{}, is where not all threads of a block come",
+          function_.name, s.where().file, s.where().line);
+    }
+  }
+
   void statement(const Statement& s) {
     match(
-        s, [&](const ExpressionStatement& e) { expr(e.expression); },
+        s,
+        [&](const ExpressionStatement& e) {
+          expr(e.expression);
+          const auto* call = get_if<Call>(e.expression);
+          const auto* callee = call != nullptr ? get_if<Variable>(call->callee) : nullptr;
+          if (callee != nullptr && waiting_.count(callee->name) > 0) {
+            wait_for_all(s);
+          }
+        },
         [&](const Declaration& d) {
           const bool depends = d.initializer && expr(*d.initializer);
           declare(d.name, d.memory != MemorySpace::automatic);
@@ -222,11 +242,8 @@ class BarrierCheck {
         },
         [&](const Break&) { leave_loop(); }, [&](const Continue&) { leave_loop(); },
         [&](const Barrier& b) {
-          if (b.scope != BarrierScope::warp && is_divergent_ && !problem_) {
-            problem_ = fmt::format(
-                "a barrier of function '{}', built at {}:{}, is where not all threads of a "
-                "block come",
-                function_.name, s.where().file, s.where().line);
+          if (b.scope != BarrierScope::warp) {
+            wait_for_all(s);
           }
         },
         [&](const PreprocessorIf& p) {
@@ -241,6 +258,7 @@ class BarrierCheck {
   }
 
   const Function& function_;
+  const std::set<std::string>& waiting_;
   bool is_one_thread_[3] = {};
   std::vector<std::map<std::string, Entry>> scopes_;
   std::set<std::size_t> divergent_;        // variables, by the order of their declarations
@@ -253,15 +271,36 @@ class BarrierCheck {
   std::optional<std::string> problem_;
 };
 
+std::set<std::string> waiting_functions(const Module& module) {
+  std::set<std::string> names;
+  const Function* function = nullptr;
+  WalkVisitor visitor;
+  visitor.statement = [&](const Statement& s) {
+    if (const auto* inside = get_if<Function>(s)) {
+      function = inside;
+    }
+    const auto* assembly = get_if<InlineAsm>(s);
+    if (assembly != nullptr && function != nullptr &&
+        std::string_view(assembly->text).substr(0, 8) == "barrier.") {
+      names.insert(function->name);
+    }
+    return true;
+  };
+  visitor.expr = [](const Expr&) { return false; };
+  walk(module, visitor);
+  return names;
+}
+
 }  // namespace
 
 std::optional<std::string> why_barriers_diverge(const Module& module) {
+  const std::set<std::string> waiting = waiting_functions(module);
   std::optional<std::string> problem;
   WalkVisitor visitor;
   visitor.statement = [&](const Statement& s) {
     const auto* function = get_if<Function>(s);
     if (function != nullptr && function->body && !problem) {
-      problem = BarrierCheck(*function).run();
+      problem = BarrierCheck(*function, waiting).run();
     }
     return function == nullptr;
   };

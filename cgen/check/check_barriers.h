@@ -13,7 +13,8 @@ namespace rtcg::cgen {
 /// A value depends on the thread if it is computed from a thread's index or from results of
 /// shuffles, votes and atomics, or is assigned where only some threads come. A value read from
 /// memory depends on the thread only if its address does. Barriers of warps and the bodies of
-/// called functions are not checked.
+/// called functions are not checked, but a call of a function that waits by an instruction of PTX
+/// (`barrier.cluster.wait`) is a barrier.
 [[nodiscard]] std::optional<std::string> why_barriers_diverge(const Module& module);
 
 }  // namespace rtcg::cgen

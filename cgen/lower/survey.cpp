@@ -134,7 +134,23 @@ void refuse_expr(const Expr& tree, Dialect dialect) {
       [](const auto&) {});
 }
 
+/// Inline assembly of what only devices of CUDA run is PTX.
+void refuse_ptx(const Statement& tree, const Function& node, Dialect dialect) {
+  if (dialect == Dialect::cuda || !node.specifiers.is_device || node.specifiers.is_host) {
+    return;
+  }
+  walk(tree, {{}, {}, [&](const Statement& s) {
+                if (is<InlineAsm>(s)) {
+                  refuse("cgen.lower.cuda_only", dialect, "PTX ('" + node.name + "')",
+                         "print the module in CUDA, or do without clusters and assembly",
+                         tree.where());
+                }
+                return true;
+              }});
+}
+
 void refuse_function(const Statement& tree, const Function& node, Dialect dialect) {
+  refuse_ptx(tree, node, dialect);
   if (!is_c_like(dialect)) {
     return;
   }

@@ -1,8 +1,10 @@
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <regex>
 #include <string_view>
 #include <thread>
@@ -30,7 +32,7 @@ unsigned team_size() {
 
 std::vector<std::string> kernel_names(const std::string& source) {
   static const std::regex kernel(
-      R"(__global__\s+(?:__launch_bounds__\s*\([^)]*\)|[\w\s])*?\b(?!__launch_bounds__)(\w+)\s*\()");
+      R"(__global__\s+(?:__attribute__\s*\(\(cluster_dims\([^)]*\)\)\)|__launch_bounds__\s*\([^)]*\)|[\w\s])*?\b(?!__launch_bounds__|__attribute__)(\w+)\s*\()");
   std::vector<std::string> names;
   for (auto it = std::sregex_iterator(source.begin(), source.end(), kernel);
        it != std::sregex_iterator(); ++it) {
@@ -40,6 +42,31 @@ std::vector<std::string> kernel_names(const std::string& source) {
     }
   }
   return names;
+}
+
+// What cgen::cluster_functions defines asks the hardware.
+bool has_clusters(const std::string& source) {
+  return source.find("rtcg_cluster_wait()") != std::string::npos;
+}
+
+void replace_body(std::string& text, std::string_view head, std::string_view body) {
+  if (const std::size_t at = text.find(head); at != std::string::npos) {
+    const std::size_t begin = at + head.size();
+    text.replace(begin, text.find("\n}", begin) - begin, body);
+  }
+}
+
+/// The extents of the clusters of a kernel: from the attribute before its name.
+std::array<unsigned, 3> cluster_of(const std::string& source, const std::string& kernel) {
+  const std::regex attribute(
+      R"(cluster_dims\((\d+), (\d+), (\d+)\)\)\)\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?)" +
+      kernel + R"(\s*\()");
+  std::smatch found;
+  if (!std::regex_search(source, found, attribute)) {
+    return {1, 1, 1};
+  }
+  const auto extent = [&](int axis) { return static_cast<unsigned>(std::stoi(found[axis])); };
+  return {extent(1), extent(2), extent(3)};
 }
 
 // A CUDA array of unknown length has no counterpart; a pointer to the block's memory does.
@@ -55,6 +82,7 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
                           source.find("cudaSurfaceObject_t") != std::string::npos;
   text += "#include <rtcg_cuda.h>\n";
   text += has_images ? "#include <rtcg_cuda_images.h>\n" : "";
+  text += has_clusters(source) ? "#include <rtcg_cuda_clusters.h>\n" : "";
   text += "#line 1 \"kernel.cu\"\n";
   auto rest = source.begin();
   for (auto it = std::sregex_iterator(source.begin(), source.end(), dynamic);
@@ -69,10 +97,18 @@ std::string host_text(const std::string& source, const std::vector<std::string>&
   }
   text.append(rest, source.end());
   // the barrier of the grid asks the hardware where its counter is
-  constexpr std::string_view barrier = "static __device__ void rtcg_grid_barrier() {";
-  if (const std::size_t at = text.find(barrier); at != std::string::npos) {
-    const std::size_t body = at + barrier.size();
-    text.replace(body, text.find("\n}", body) - body, "\n  RTCG_CUDA_GRID_BARRIER();");
+  replace_body(text, "static __device__ void rtcg_grid_barrier() {",
+               "\n  RTCG_CUDA_GRID_BARRIER();");
+  if (has_clusters(source)) {
+    const std::string device = "inline __device__ ";
+    replace_body(text, device + "unsigned int rtcg_cluster_rank() {",
+                 "\n  return ::rtcg_cuda::cluster_calls->rank();");
+    replace_body(text, device + "unsigned int rtcg_cluster_size() {",
+                 "\n  return ::rtcg_cuda::cluster_calls->size();");
+    replace_body(text, device + "void *rtcg_shared_of_block(void *own, unsigned int rank) {",
+                 "\n  return ::rtcg_cuda::cluster_calls->of_block(own, rank);");
+    replace_body(text, device + "void rtcg_cluster_arrive() {", "");
+    replace_body(text, device + "void rtcg_cluster_wait() {", "\n  RTCG_CUDA_CLUSTER_WAIT();");
   }
   for (const std::string& name : kernels) {
     text += fmt::format(R"(
@@ -169,9 +205,18 @@ void check_same(const std::vector<GuardedBuffer>& first, const std::vector<Guard
 
 struct CudaOnCpu::Program {
   explicit Program(const std::string& source)
-      : kernels(kernel_names(source)), object(compile(source, kernels)) {}
+      : kernels(kernel_names(source)), object(compile(source, kernels)) {
+    if (has_clusters(source)) {
+      *object.symbol_as<const rtcg_cuda::ClusterCalls** (*)()>("rtcg_cluster_calls")() =
+          &cluster_calls();
+      for (const std::string& kernel : kernels) {
+        clusters[kernel] = cluster_of(source, kernel);
+      }
+    }
+  }
 
   std::vector<std::string> kernels;
+  std::map<std::string, std::array<unsigned, 3>> clusters;  ///< of texts that have some
   runtime::SharedObject object;
 
   std::vector<unsigned> parameter_bytes(const std::string& kernel, std::size_t arguments) const {
@@ -190,8 +235,10 @@ struct CudaOnCpu::Program {
 
   void run(const std::string& kernel, const CudaOnCpuLaunch& launch, void** arguments,
            const CudaOnCpuSchedule& schedule) const {
+    const auto cluster = clusters.find(kernel);
     run_grid({kernel, object.symbol_as<rtcg_cuda::State* (*)()>("rtcg_cuda_state"),
-              object.symbol_as<void (*)(void**)>("rtcg_call_" + kernel), arguments},
+              object.symbol_as<void (*)(void**)>("rtcg_call_" + kernel), arguments,
+              cluster == clusters.end() ? std::array<unsigned, 3>{1, 1, 1} : cluster->second},
              launch, schedule);
   }
 };

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -112,12 +113,30 @@ std::size_t product(const unsigned (&sizes)[3]) {
   return std::size_t{sizes[0]} * sizes[1] * sizes[2];
 }
 
-void check_launch(const CudaOnCpuLaunch& launch) {
+bool has_clusters(const GridCall& call) {
+  return call.cluster != std::array<unsigned, 3>{1, 1, 1};
+}
+
+/// Whether all blocks run at once.
+bool is_together(const GridCall& call, const CudaOnCpuLaunch& launch) {
+  return launch.is_cooperative || has_clusters(call);
+}
+
+void check_launch(const GridCall& call, const CudaOnCpuLaunch& launch) {
   const std::size_t threads = product(launch.block);
-  if (launch.is_cooperative && product(launch.grid) > most_blocks_at_once) {
+  if (is_together(call, launch) && product(launch.grid) > most_blocks_at_once) {
     throw InvalidInput("tests.cuda_on_cpu.bad_launch",
-                       fmt::format("a cooperative launch has at most {} blocks, found {}",
+                       fmt::format("a launch that is cooperative or has clusters has at most {} "
+                                   "blocks, found {}",
                                    most_blocks_at_once, product(launch.grid)));
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (launch.grid[axis] % call.cluster[axis] != 0) {
+      throw InvalidInput("tests.cuda_on_cpu.bad_launch",
+                         fmt::format("a grid consists of whole clusters, found {} blocks and "
+                                     "clusters of {}",
+                                     launch.grid[axis], call.cluster[axis]));
+    }
   }
   if (threads == 0 || threads > most_threads || product(launch.grid) == 0 ||
       launch.shared_bytes > most_shared_bytes) {
@@ -180,6 +199,41 @@ class GridBarrier {
 };
 thread_local GridBarrier* GridBarrier::current = nullptr;
 
+/// The blocks of one cluster.
+class Cluster {
+ public:
+  explicit Cluster(std::size_t blocks) : barrier(blocks), states_(blocks) {}
+
+  void begin(unsigned rank, const rtcg_cuda::State& state) {
+    const std::lock_guard lock(mutex_);
+    states_[rank] = state;
+  }
+  [[nodiscard]] unsigned size() const { return static_cast<unsigned>(states_.size()); }
+  /// Null: that block has not begun, or there is none of that rank.
+  [[nodiscard]] void* of_block(void* own, unsigned from, unsigned to) {
+    const std::lock_guard lock(mutex_);
+    if (to >= size() || states_[to].calls == nullptr) {
+      return nullptr;
+    }
+    const rtcg_cuda::State& a = states_[from];
+    const rtcg_cuda::State& b = states_[to];
+    auto* const place = static_cast<char*>(own);
+    return place >= a.static_shared && place < a.static_shared_end
+               ? b.static_shared + (place - a.static_shared)
+               : b.dynamic_shared + (place - a.dynamic_shared);
+  }
+
+  GridBarrier barrier;
+
+ private:
+  std::mutex mutex_;
+  std::vector<rtcg_cuda::State> states_;
+};
+
+// Where the calling thread of the CPU is.
+thread_local Cluster* current_cluster = nullptr;
+thread_local unsigned current_rank = 0;
+
 /// The blocks of one launch and the team that runs them.
 class Grid {
  public:
@@ -187,15 +241,26 @@ class Grid {
       : call_(call), launch_(launch), schedule_(schedule), blocks_(product(launch.grid)) {
     std::uint32_t random = schedule.seed;
     next_order(schedule, &random, &blocks_);
+    const std::size_t each = std::size_t{call.cluster[0]} * call.cluster[1] * call.cluster[2];
+    for (std::size_t i = 0; has_clusters(call) && i < blocks_.size() / each; ++i) {
+      clusters_.emplace_back(each);
+    }
   }
 
   void run() {
-    const std::size_t team = launch_.is_cooperative
+    const std::size_t team = is_together(call_, launch_)
                                  ? blocks_.size()
                                  : std::min<std::size_t>(schedule_.team, blocks_.size());
     Team::instance().run(team, [this] { work(); });
     if (failure_) {
       std::rethrow_exception(failure_);
+    }
+    const auto is_broken = [](Cluster& each) { return each.barrier.is_broken(); };
+    if (std::any_of(clusters_.begin(), clusters_.end(), is_broken)) {
+      throw InvalidInput("tests.cuda_on_cpu.divergent_barrier",
+                         fmt::format("the blocks of kernel '{}' do not meet at each barrier of "
+                                     "their cluster",
+                                     call_.kernel));
     }
     if (barrier_.is_broken()) {
       throw InvalidInput("tests.cuda_on_cpu.divergent_barrier",
@@ -216,8 +281,14 @@ class Grid {
       try {
         run_one(blocks_[place]);
         barrier_.leave();
+        if (current_cluster != nullptr) {
+          current_cluster->barrier.leave();
+        }
       } catch (...) {
         barrier_.give_up();
+        for (Cluster& each : clusters_) {
+          each.barrier.give_up();
+        }
         const std::lock_guard lock(mutex_);
         if (place < failed_place_) {
           failed_place_ = place;
@@ -243,8 +314,26 @@ class Grid {
     std::fill(state.static_shared, state.static_shared_end, static_cast<char>(schedule_.poison));
     std::memset(state.dynamic_shared, schedule_.poison, launch_.shared_bytes);
     std::memset(state.dynamic_shared + launch_.shared_bytes, canary, canary_bytes);
+    join_cluster(state);
     run_block(state, call_.call, call_.arguments, schedule_, *worker.stacks);
     check_shared(state);
+  }
+
+  void join_cluster(const rtcg_cuda::State& state) {
+    current_cluster = nullptr;
+    if (clusters_.empty()) {
+      return;
+    }
+    const auto& [x, y, z] = call_.cluster;
+    const rtcg_cuda::Index at = state.block;
+    const unsigned across = state.grid_size.x / x;
+    const unsigned down = state.grid_size.y / y;
+    current_cluster = &clusters_[at.x / x + across * (at.y / y + std::size_t{down} * (at.z / z))];
+    current_rank = at.x % x + x * (at.y % y + y * (at.z % z));
+    rtcg_cuda::State begun = state;
+    static const rtcg_cuda::Calls any{};
+    begun.calls = &any;
+    current_cluster->begin(current_rank, begun);
   }
 
   void check_shared(const rtcg_cuda::State& state) const {
@@ -265,6 +354,7 @@ class Grid {
   const CudaOnCpuSchedule& schedule_;
   std::vector<std::size_t> blocks_;
   GridBarrier barrier_{blocks_.size()};
+  std::deque<Cluster> clusters_;
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::size_t failed_place_ = std::numeric_limits<std::size_t>::max();
@@ -273,9 +363,17 @@ class Grid {
 
 }  // namespace
 
+const rtcg_cuda::ClusterCalls& cluster_calls() {
+  static const rtcg_cuda::ClusterCalls calls = {
+      [] { current_cluster->barrier.wait(); }, [] { return current_rank; },
+      [] { return current_cluster->size(); },
+      [](void* own, unsigned rank) { return current_cluster->of_block(own, current_rank, rank); }};
+  return calls;
+}
+
 void run_grid(const GridCall& grid, const CudaOnCpuLaunch& launch,
               const CudaOnCpuSchedule& schedule) {
-  check_launch(launch);
+  check_launch(grid, launch);
   Grid(grid, launch, schedule).run();
 }
 

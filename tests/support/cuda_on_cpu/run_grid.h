@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+#include "tests/support/cuda_on_cpu/include/rtcg_cuda_cluster_calls.h"
 #include "tests/support/cuda_on_cpu/run_block.h"
 
 namespace rtcg::testing {
@@ -13,7 +15,12 @@ struct GridCall {
   rtcg_cuda::State* (*state)();  ///< of the calling thread of the CPU
   void (*call)(void**);          ///< runs one thread of a block
   void** arguments;
+  /// Blocks of a cluster: they run at once, and the grid consists of whole clusters.
+  std::array<unsigned, 3> cluster = {1, 1, 1};
 };
+
+/// For texts with clusters: they answer for the block that the calling thread of the CPU runs.
+[[nodiscard]] const rtcg_cuda::ClusterCalls& cluster_calls();
 
 /// Runs all blocks of a launch, `schedule.team` at once, taking them up in the order that the
 /// schedule says.
