@@ -344,6 +344,12 @@ void measure_rounds(const Group& threads, const std::string& op, std::size_t byt
                         rounds->receive(stream);
                       }),
            bytes, false);
+  std::vector<runtime::BufferRef<const std::byte>> messages;
+  for (const distributed::Partner& each : partners) {
+    messages.emplace_back(sent.ref().subrange(0, each.sent_bytes));
+  }
+  add_call(report, threads, op, "rounds, one kernel",
+           time_calls(threads, stream, [&] { rounds->exchange(stream, messages); }), bytes, false);
 }
 
 // @param nccl, raw  null: NCCL is not there

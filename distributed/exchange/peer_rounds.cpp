@@ -287,6 +287,13 @@ PeerRounds::Ports PeerRounds::ports(std::size_t partner) const {
   return {end.out->slot(sent_), end.out->word(sent_), end.in->slot(sent_), end.in->word(sent_)};
 }
 
+runtime::BufferRef<std::uint32_t> PeerRounds::counter(runtime::Device device) {
+  if (!counter_) {
+    counter_.emplace(device, std::vector<std::uint32_t>{0});
+  }
+  return counter_->ref();
+}
+
 std::vector<std::shared_ptr<const void>> PeerRounds::trade(std::shared_ptr<const void> own) {
   check();
   for (const End& each : ends_) {

@@ -150,6 +150,9 @@ class PeerRounds final : public WatchedRounds {
   };
   [[nodiscard]] Ports ports(std::size_t partner) const;
   [[nodiscard]] std::uint32_t bit() const noexcept { return Lane::bit(sent_); }
+  /// A word of the rank's own device, in which the blocks of such a kernel count. It is 0 before
+  /// and after each of them.
+  [[nodiscard]] runtime::BufferRef<std::uint32_t> counter(runtime::Device device);
   void forget(runtime::StreamRef stream) noexcept override;
 
  private:
@@ -168,6 +171,7 @@ class PeerRounds final : public WatchedRounds {
   std::vector<std::shared_ptr<Attendance>> all_;
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
+  std::optional<runtime::Buffer<std::uint32_t>> counter_;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> before_capture_;  ///< sent, received
   // That follow() had, unless it has ended; with the mutex.
   std::optional<runtime::StreamRef> last_;

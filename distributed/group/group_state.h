@@ -1,10 +1,12 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "rtcg/distributed/group/group.h"
 #include "rtcg/runtime/device/event.h"
@@ -33,6 +35,8 @@ struct GroupState {
   Traffic traffic{};
   Workspace workspace{};
   std::map<int, runtime::Kernel> reductions{};  ///< by operation, kind of numbers and form
+  /// Of rounds in one launch: by the number of partners, and what is copied at once.
+  std::map<std::pair<std::size_t, std::size_t>, runtime::Kernel> exchanges{};
   /// Of all_reduce with all other ranks; null: the devices cannot, or it has not been used yet.
   std::shared_ptr<PeerRounds> reduction_rounds{};
   bool has_tried_rounds = false;

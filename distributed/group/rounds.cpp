@@ -1,8 +1,12 @@
 #include "rtcg/distributed/group/rounds.h"
 
+#include <fmt/format.h>
+
+#include "rtcg/cgen/support/error.h"
 #include "rtcg/distributed/exchange/peer_rounds.h"
 #include "rtcg/distributed/exchange/process_rounds.h"
 #include "rtcg/distributed/group/group_state.h"
+#include "rtcg/distributed/group/round_kernel.h"
 #include "rtcg/runtime/device/copy.h"
 
 namespace rtcg::distributed {
@@ -38,6 +42,22 @@ void Rounds::write(runtime::StreamRef stream, std::size_t partner,
 void Rounds::read(runtime::StreamRef stream, std::size_t partner,
                   runtime::BufferRef<std::byte> message) const {
   runtime::copy_on_device(stream, incoming(partner), message);
+}
+void Rounds::exchange(runtime::StreamRef stream,
+                      std::span<const runtime::BufferRef<const std::byte>> messages) const {
+  bool fits = messages.size() == partners();
+  for (std::size_t i = 0; fits && i < messages.size(); ++i) {
+    fits = messages[i].count() == outgoing(i).count();
+  }
+  if (!fits) {
+    throw InvalidInput("distributed.exchange.size_mismatch",
+                       fmt::format("exchange() takes a message for each of {} partners, as long as "
+                                   "the rounds were opened with; found {} messages",
+                                   partners(), messages.size()));
+  }
+  rounds_->tell(stream);
+  detail::exchange_in_one_launch(group_, *rounds_, stream, messages);
+  count(1);
 }
 int Rounds::phase() const noexcept {
   return rounds_->phase();

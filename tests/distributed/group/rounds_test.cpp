@@ -5,12 +5,16 @@
 #include <numeric>
 #include <thread>
 
+#include "rtcg/cgen/print/print_module.h"
 #include "rtcg/distributed/collectives/collectives.h"
 #include "rtcg/distributed/exchange/peer_rounds.h"
+#include "rtcg/distributed/group/round_kernel.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/runtime/device/copy.h"
 #include "rtcg/runtime/device/joint_launch.h"
 #include "tests/distributed/rank_devices.h"
+#include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
+#include "tests/support/expect_compiles.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::distributed {
@@ -101,6 +105,139 @@ TEST(Rounds, CarryAMessageToEachPartnerInEachRound) {
           EXPECT_EQ(group.traffic().messages - before, round_count * partners.size());
         },
         {.waiting = Waiting::devices});
+  }
+}
+
+// Lengths that are multiples of 16, of 4 and of neither, none at all, and memory at odd addresses;
+// rounds of three calls come between.
+TEST(Rounds, ExchangeInOneLaunch) {
+  for (const std::vector<Device>& devices : able_devices(3)) {
+    for (const std::size_t unit : {std::size_t{16}, std::size_t{4}, std::size_t{1}}) {
+      run_ranks(
+          devices,
+          [&](const Group& group) {
+            const auto bytes = [&](int from, int to) {
+              return from == 0 && to == 1 ? 0
+                                          : unit * static_cast<std::size_t>(7 + 9000 * from + to);
+            };
+            std::vector<Partner> partners = all_others(group, 0);
+            for (Partner& each : partners) {
+              each.sent_bytes = bytes(group.rank(), each.rank);
+              each.received_bytes = bytes(each.rank, group.rank());
+            }
+            const auto text = [&](int from, int to, int round) {
+              std::vector<std::byte> values(bytes(from, to));
+              for (std::size_t i = 0; i < values.size(); ++i) {
+                values[i] = static_cast<std::byte>(
+                    i * 7 + static_cast<std::size_t>(100 * from + 10 * to + round));
+              }
+              return values;
+            };
+            const Stream stream(group.device());
+            const auto rounds = open_rounds(group, partners, "test");
+            ASSERT_TRUE(rounds);
+            const std::uint64_t before = group.traffic().bytes;
+            std::uint64_t sent_bytes = 0;
+            for (int round = 0; round < 9; ++round) {
+              std::vector<Buffer<std::byte>> memory;
+              std::vector<runtime::BufferRef<const std::byte>> messages;
+              for (const Partner& each : partners) {
+                std::vector<std::byte> values = text(group.rank(), each.rank, round);
+                const std::size_t count = values.size();
+                values.insert(values.begin(), unit, std::byte{});
+                memory.emplace_back(group.device(), values);
+                messages.emplace_back(memory.back().subrange(unit, count));
+                sent_bytes += count;
+              }
+              if (round % 3 == 1) {
+                for (std::size_t i = 0; i < partners.size(); ++i) {
+                  rounds->write(stream, i, messages[i]);
+                }
+                rounds->send(stream);
+                rounds->receive(stream);
+              } else {
+                rounds->exchange(stream, messages);
+              }
+              for (std::size_t i = 0; i < partners.size(); ++i) {
+                const Buffer<std::byte> received(group.device(), rounds->incoming(i).count());
+                rounds->read(stream, i, received);
+                EXPECT_EQ(received.to_vector(stream), text(partners[i].rank, group.rank(), round));
+              }
+            }
+            EXPECT_EQ(group.traffic().bytes - before, sent_bytes);
+            EXPECT_ERROR("distributed.exchange.size_mismatch", rounds->exchange(stream, {}));
+          },
+          {.waiting = Waiting::devices});
+    }
+  }
+}
+
+TEST(Rounds, ExchangeByAKernelOfThisText) {
+  const SourceText source =
+      cgen::print_module(detail::round_kernel(1, 16, false), cgen::Dialect::cuda);
+  rtcg::testing::expect_nvrtc_compiles(source, false);
+  EXPECT_EQ(
+      source.text,
+      R"(extern "C" __global__ void exchange_messages(unsigned int bit, unsigned int *ended_blocks,
+    long long count_0, const uint4 *__restrict__ message_0, uint4 *__restrict__ place_0,
+    volatile unsigned int *flag_to_0, volatile unsigned int *flag_from_0) {
+  const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  const long long step = (long long)gridDim.x * blockDim.x;
+#pragma unroll 4
+  for (long long i = first; i < count_0; i += step) {
+    place_0[i] = message_0[i];
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence_system();
+    const unsigned int before = atomicAdd(ended_blocks, 1u);
+    if (before == gridDim.x - 1) {
+      ended_blocks[0] = 0u;
+      __threadfence_system();
+      flag_to_0[0] = bit;
+      while ((flag_from_0[0] & bit) == 0u) {}
+      __threadfence_system();
+    }
+  }
+}
+)");
+}
+
+// The grid of the CUDA text, for a message that has come already.
+TEST(Rounds, ExchangeByAGridThatCopiesEachElement) {
+  const SourceText source =
+      cgen::print_module(detail::round_kernel(2, 4, false), cgen::Dialect::cuda);
+  rtcg::testing::CudaOnCpu program(source.text);
+  for (const std::int64_t count : {0, 1, 700}) {
+    const auto size = static_cast<std::size_t>(count);
+    std::uint32_t bit = 2;
+    std::uint32_t ended = 0;
+    std::int64_t counts[2] = {count, 3};
+    std::vector<std::uint32_t> messages[2] = {std::vector<std::uint32_t>(size + 1, 7), {4, 5, 6}};
+    std::iota(messages[0].begin(), messages[0].end(), 100);
+    std::vector<std::uint32_t> places[2] = {std::vector<std::uint32_t>(size + 1, 1), {0, 0, 0}};
+    std::uint32_t set[2] = {1, 1};
+    std::uint32_t awaited[2] = {2, 3};
+    void* pointers[9] = {&ended};
+    std::vector<void*> values = {&bit, pointers};
+    std::vector<rtcg::testing::BufferRef> buffers = {{&ended, 4}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      void* const memory[] = {messages[i].data(), places[i].data(), &set[i], &awaited[i]};
+      values.push_back(&counts[i]);
+      for (std::size_t k = 0; k < 4; ++k) {
+        pointers[1 + 4 * i + k] = memory[k];
+        values.push_back(&pointers[1 + 4 * i + k]);
+        buffers.push_back({memory[k], 4 * (k < 2 ? messages[i].size() : 1)});
+      }
+    }
+    program.run_checked("exchange_messages", {{5, 1, 1}, {64, 1, 1}}, values, buffers);
+    std::vector<std::uint32_t> expected = messages[0];
+    expected.back() = 1;
+    EXPECT_EQ(places[0], expected);
+    EXPECT_EQ(places[1], messages[1]);
+    EXPECT_EQ(set[0], 2U);
+    EXPECT_EQ(set[1], 2U);
+    EXPECT_EQ(ended, 0U);
   }
 }
 
