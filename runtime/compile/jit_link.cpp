@@ -24,6 +24,7 @@ struct Library {
   Status (*destroy)(Handle* linker) = nullptr;
   Status (*add)(Handle linker, int kind, const void* bytes, std::size_t size_bytes,
                 const char* name) = nullptr;
+  Status (*add_file)(Handle linker, int kind, const char* path) = nullptr;
   Status (*complete)(Handle linker) = nullptr;
   Status (*cubin_size)(Handle linker, std::size_t* size_bytes) = nullptr;
   Status (*cubin)(Handle linker, void* bytes) = nullptr;
@@ -48,6 +49,7 @@ struct Library {
     bind(library, "nvJitLinkCreate", create);
     bind(library, "nvJitLinkDestroy", destroy);
     bind(library, "nvJitLinkAddData", add);
+    bind(library, "nvJitLinkAddFile", add_file);
     bind(library, "nvJitLinkComplete", complete);
     bind(library, "nvJitLinkGetLinkedCubinSize", cubin_size);
     bind(library, "nvJitLinkGetLinkedCubin", cubin);
@@ -83,6 +85,7 @@ struct Library {
 };
 
 // As nvJitLink numbers its inputs.
+constexpr int archive_kind = 6;
 int input_kind(OutputKind kind) {
   switch (kind) {
     case OutputKind::cubin:
@@ -123,8 +126,8 @@ void check_parts(std::span<const CompiledProgram> parts) {
 class Linker {
  public:
   Linker(const Library& library, std::span<const CompiledProgram> parts,
-         const std::vector<std::string>& options)
-      : library_(library), parts_(parts), options_(options) {
+         const std::vector<std::string>& options, const std::vector<std::string>& archives)
+      : library_(library), parts_(parts), options_(options), archives_(archives) {
     std::vector<const char*> texts;
     for (const std::string& option : options_) {
       texts.push_back(option.c_str());
@@ -146,6 +149,9 @@ class Linker {
       const CompiledProgram& part = parts_[i];
       check(library_.add(linker_, input_kind(part.kind), part.binary.data(), part.binary.size(),
                          fmt::format("part {}", i + 1).c_str()));
+    }
+    for (const std::string& path : archives_) {
+      check(library_.add_file(linker_, archive_kind, path.c_str()));
     }
     check(library_.complete(linker_));
   }
@@ -197,6 +203,7 @@ class Linker {
   const Library& library_;
   std::span<const CompiledProgram> parts_;
   const std::vector<std::string>& options_;
+  const std::vector<std::string>& archives_;
   Library::Handle linker_ = nullptr;
 };
 
@@ -204,6 +211,10 @@ class Linker {
 
 std::string why_no_jit_link() {
   return Library::instance().why_unavailable;
+}
+
+std::string find_device_runtime() {
+  return find_cuda_library({"libcudadevrt.a"});
 }
 
 CompiledProgram link_programs(std::span<const CompiledProgram> parts,
@@ -228,7 +239,7 @@ CompiledProgram link_programs(std::span<const CompiledProgram> parts,
     words.emplace_back("-lto");
   }
   words.insert(words.end(), options.flags.begin(), options.flags.end());
-  Linker linker(library, parts, words);
+  Linker linker(library, parts, words, options.archives);
   linker.link();
   linked.binary = linker.cubin();
   const std::string log = linker.log();

@@ -11,6 +11,9 @@ namespace rtcg::runtime {
 struct JitLinkOptions {
   /// Options of nvJitLink, after rtcg's own (`-arch`, `-Xptxas=-v`, and `-lto` for LTO-IR).
   std::vector<std::string> flags;
+  /// Files of archives, of which what parts call is linked. Kernels that launch kernels need
+  /// find_device_runtime().
+  std::vector<std::string> archives{};
 };
 
 /// Links parts of a CUDA program to one cubin; needs no GPU and no driver.
@@ -31,10 +34,14 @@ struct JitLinkOptions {
 ///           the kernels that were compiled by the linking
 /// @throws InvalidInput    runtime.jit_link.bad_part: there is none, their targets differ, or one
 ///                         is not of these kinds
-/// @throws CompileFailure  runtime.jit_link.refused, with the linker's log
+/// @throws CompileFailure  runtime.jit_link.refused, with the linker's log; also if an archive is
+///                         not there
 /// @throws Unsupported     runtime.jit_link.not_found, saying where it looked
 [[nodiscard]] CompiledProgram link_programs(std::span<const CompiledProgram> parts,
                                             const JitLinkOptions& options = {});
+
+/// libcudadevrt.a of the toolkit that NVRTC is found in; empty if it is not there.
+[[nodiscard]] std::string find_device_runtime();
 
 /// Empty if nvJitLink is there, otherwise where it was looked for.
 [[nodiscard]] std::string why_no_jit_link();

@@ -75,6 +75,26 @@ TEST_F(JitLink, KeepsTheNamesOfAllParts) {
             std::string::npos);
 }
 
+// A kernel that launches a kernel: its launch is in an archive.
+TEST_F(JitLink, LinksLaunchesFromKernels) {
+  const CompiledProgram parts[] = {compiled(R"(
+extern "C" __global__ void child(int *x) { x[threadIdx.x] += 1; }
+extern "C" __global__ void parent(int *x) {
+  if (threadIdx.x == 0) child<<<1, 32>>>(x);
+}
+)",
+                                            OutputKind::cubin)};
+  EXPECT_ERROR("runtime.jit_link.refused", link_programs(parts));
+  EXPECT_ERROR("runtime.jit_link.refused", link_programs(parts, {{}, {"/no/such/archive.a"}}));
+  const std::string archive = find_device_runtime();
+  if (archive.empty()) {
+    GTEST_SKIP() << "no libcudadevrt.a";
+  }
+  const CompiledProgram program = link_programs(parts, {{}, {archive}});
+  EXPECT_NE(text_of(program).find(".text.parent"), std::string::npos);
+  EXPECT_NE(text_of(program).find(".text.child"), std::string::npos);
+}
+
 TEST_F(JitLink, RepeatsWhatTheLinkerSays) {
   const CompiledProgram alone[] = {compiled(apply, OutputKind::lto_ir)};
   try {

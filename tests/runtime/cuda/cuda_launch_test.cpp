@@ -410,6 +410,33 @@ TEST_F(CudaProgram, LinksLtoIrOfSeparateTexts) {
   EXPECT_EQ(x.to_vector(stream), (std::vector<float>{1, 4, 9, 16}));
 }
 
+// Each level of a tree of launches adds to the elements, then launches two halves.
+TEST_F(CudaProgram, LaunchesFromKernels) {
+  if (!why_no_jit_link().empty() || find_device_runtime().empty()) {
+    GTEST_SKIP() << "no nvJitLink or no libcudadevrt.a";
+  }
+  CompileRequest request;
+  request.kind = OutputKind::cubin;
+  request.source.text = R"(
+extern "C" __global__ void halve(int* x, int count) {
+  for (int i = threadIdx.x; i < count; i += blockDim.x) x[i] += 1;
+  __syncthreads();
+  if (threadIdx.x == 0 && count > 1) {
+    halve<<<1, 32>>>(x, count / 2);
+    halve<<<1, 32>>>(x + count / 2, count - count / 2);
+  }
+}
+)";
+  request.target = gpu().info().target;
+  request.options.flags = {"--relocatable-device-code=true"};
+  const CompiledProgram parts[] = {compile_cached(gpu().backend().compiler(), request)};
+  const Program program = Program::load(gpu(), link_programs(parts, {{}, {find_device_runtime()}}));
+  const Stream stream(gpu());
+  const Buffer<int> x(gpu(), std::vector<int>(64, 0));
+  program.function<int*, int>("halve")(stream, {1, 32}, x, 64);
+  EXPECT_EQ(x.to_vector(stream), std::vector<int>(64, 7));
+}
+
 TEST_F(CudaProgram, UnloadsWithTheLastThatUsesIt) {
   const Stream stream(gpu());
   const Buffer<float> buffer(gpu(), std::vector<float>(32, 1.0F));
