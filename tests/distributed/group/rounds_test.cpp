@@ -11,6 +11,7 @@
 #include "rtcg/distributed/group/round_kernel.h"
 #include "rtcg/distributed/group/run_ranks.h"
 #include "rtcg/runtime/device/copy.h"
+#include "rtcg/runtime/device/graph.h"
 #include "rtcg/runtime/device/joint_launch.h"
 #include "tests/distributed/rank_devices.h"
 #include "tests/support/cuda_on_cpu/cuda_on_cpu.h"
@@ -169,6 +170,45 @@ TEST(Rounds, ExchangeInOneLaunch) {
           },
           {.waiting = Waiting::devices});
     }
+  }
+}
+
+// Two ranks exchange their values: four rounds are captured, as slots and flags are used in
+// turns of four, and replayed between rounds that are not.
+TEST(Rounds, ExchangeWithinGraphs) {
+  for (const std::vector<Device>& devices : able_devices(2)) {
+    run_ranks(devices,
+              [](const Group& group) {
+                const Stream stream(group.device());
+                const auto rounds = open_rounds(group, all_others(group, 8), "test");
+                const Buffer<std::int64_t> value(group.device(),
+                                                 std::vector<std::int64_t>{1 + group.rank()});
+                const auto exchange = [&] {
+                  const runtime::BufferRef<const std::byte> message = value.ref().as<std::byte>();
+                  rounds->exchange(stream, {&message, 1});
+                  rounds->read(stream, 0, value.ref().as<std::byte>());
+                };
+                const auto four = [&] {
+                  for (int i = 0; i < 4; ++i) {
+                    exchange();
+                  }
+                };
+                four();
+                const runtime::Graph graph = runtime::capture(stream, [&] {
+                  rounds->begin_capture();
+                  four();
+                  rounds->end_capture();
+                });
+                const std::vector<std::int64_t> own = {1 + group.rank()};
+                const std::vector<std::int64_t> other = {2 - group.rank()};
+                for (int i = 0; i < 3; ++i) {
+                  rounds->replay(4, [&] { graph.launch(stream); });
+                  EXPECT_EQ(value.to_vector(stream), own);
+                }
+                exchange();
+                EXPECT_EQ(value.to_vector(stream), other);
+              },
+              {.waiting = Waiting::devices});
   }
 }
 
