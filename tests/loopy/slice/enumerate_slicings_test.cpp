@@ -407,6 +407,21 @@ TEST(SlicingStream, TilesWhatIsReadAcrossOtherLoops) {
   }
 }
 
+TEST(SlicingStream, FetchesLongWindowsOfRows) {
+  for (const auto& [length, is_fetched] : {std::pair(31, true), std::pair(12, false)}) {
+    const Kernel kernel = fix_parameters(
+        make_kernel("{[r, t, k]: 0 <= r < 1024 and 0 <= t < 16384 and 0 <= k < w}",
+                    "y[r, t] = reduce(max, k, x[r, t + k])", {.default_type = cgen::f32}),
+        {{"w", length}});
+    const SlicingStream stream(kernel, {});
+    bool is_any_fetched = false;
+    for (std::size_t i = 0; i < stream.count(); i += 97) {
+      is_any_fetched = is_any_fetched || !stream.at(i).slicing.fetches.empty();
+    }
+    EXPECT_EQ(is_any_fetched, is_fetched) << length;
+  }
+}
+
 TEST(SlicingStream, FetchesNothingThatOneResultReadsAlone) {
   const KernelOptions f32{.default_type = cgen::f32};
   const Kernel products =
