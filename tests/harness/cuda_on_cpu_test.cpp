@@ -419,5 +419,31 @@ extern "C" __global__ void turns(int* x, int skipping) {
                program.launch("turns", launch, {&pointer, &skipping}));
 }
 
+TEST(CudaOnCpu, LetsBlocksOfAClusterWait) {
+  CudaOnCpu program(R"(
+inline __device__ unsigned int rtcg_cluster_rank() {
+  return 0;
+}
+inline __device__ void rtcg_cluster_wait() {
+  asm("barrier.cluster.wait.acquire;");
+}
+extern "C" __global__ __attribute__((cluster_dims(2, 1, 1))) void meet(int* x, int skipping) {
+  if (blockIdx.x != skipping) rtcg_cluster_wait();
+  x[blockIdx.x] = rtcg_cluster_rank();
+})");
+  std::vector<int> x(4, 7);
+  int* pointer = x.data();
+  int skipping = -1;
+  CudaOnCpuLaunch launch{{4, 1, 1}, {1, 1, 1}};
+  program.run_checked("meet", launch, {&pointer, &skipping}, {ref(x)});
+  EXPECT_EQ(x, (std::vector<int>{0, 1, 0, 1}));
+  skipping = 2;
+  EXPECT_ERROR("tests.cuda_on_cpu.divergent_barrier",
+               program.launch("meet", launch, {&pointer, &skipping}));
+  launch.grid[0] = 3;
+  EXPECT_ERROR("tests.cuda_on_cpu.bad_launch",
+               program.launch("meet", launch, {&pointer, &skipping}));
+}
+
 }  // namespace
 }  // namespace rtcg::testing

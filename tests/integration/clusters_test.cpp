@@ -102,5 +102,48 @@ TEST(ClustersEverywhere, AreSquares) {
                   .refusals = cuda_only()});
 }
 
+// Rounds in which each thread adds what its neighbour in the next block had, in two tiles by turns;
+// clusters go along y and z, and the pointer that is mapped is to constants.
+TEST(ClustersEverywhere, TakeTurnsInRounds) {
+  const auto x = param(pointer_to(f64), "x");
+  const auto tiles = shared_array(f64, "tiles", {2, 32});
+  const auto next = declare(u32, "next", (cluster_rank() + 1) % cluster_size());
+  const auto i = declare(i32, "i", cast(i32, (block_idx_z * 4 + block_idx_y) * 32 + thread_idx_x));
+  const Expr round = variable("round", i32);
+  const Expr own = tiles[round % 2];
+  const Expr other = in_block_of_cluster(cast(pointer_to(const_(f64)), own), next);
+  BlockBuilder body;
+  body << tiles << next << i << assign(tiles[0][thread_idx_x], x[i]) << cluster_barrier()
+       << for_(i32, "round", 0, 5,
+               [&](const Expr&, BlockBuilder& work) {
+                 work << assign(tiles[1 - round % 2][thread_idx_x],
+                                own[thread_idx_x] + 0.5 * other[31 - thread_idx_x])
+                      << cluster_barrier();
+               })
+       << assign(x[i], tiles[1][thread_idx_x]);
+  std::vector<double> values;
+  for (int k = 0; k < 8 * 32; ++k) {
+    values.push_back(k * k % 37);
+  }
+  std::vector<double> expected = values;
+  for (int r = 0; r < 5; ++r) {
+    const std::vector<double> before = expected;
+    for (int k = 0; k < 8 * 32; ++k) {
+      const int z = k / 128;
+      const int y = k / 32 % 4;
+      // rank = y % 2 + 2*z in clusters of 1 x 2 x 2
+      const int rank = (y % 2 + 2 * z + 1) % 4;
+      const int block = rank / 2 * 4 + y / 2 * 2 + rank % 2;
+      expected[static_cast<std::size_t>(k)] =
+          before[static_cast<std::size_t>(k)] +
+          0.5 * before[static_cast<std::size_t>(block * 32 + 31 - k % 32)];
+    }
+  }
+  run_everywhere({.module = with_clusters(cluster_of(1, 2, 2), kernel("k", {x}, body)),
+                  .shape = {{1, 4, 2}, 32},
+                  .arguments = {in_out(values, expected)},
+                  .refusals = cuda_only()});
+}
+
 }  // namespace
 }  // namespace rtcg::testing
