@@ -643,11 +643,19 @@ class ProblemReader {
     return read;
   }
 
-  [[nodiscard]] static bool begins_at_vectors(const ArrayAccess& access, const SlicedRead& read) {
+  /// Whether the first element along the last axis is a multiple of all widths of vectors: the
+  /// index is a loop that begins at one.
+  [[nodiscard]] bool begins_at_vectors(const ArrayAccess& access, const SlicedRead& read) const {
+    constexpr std::int64_t widest = 4;
     const auto last = access.indices.empty() ? std::nullopt : to_affine(access.indices.back());
-    return last && read.axes.back().others + read.axes.back().outer_sums == 1 &&
-           last->terms().size() == 1 && last->constant() == 0 &&
-           last->terms().front().coefficient == 1;
+    if (!last || read.axes.back().others + read.axes.back().outer_sums != 1 ||
+        last->terms().size() != 1 || last->constant() != 0 ||
+        last->terms().front().coefficient != 1) {
+      return false;
+    }
+    const std::string& index = last->terms().front().name;
+    const auto first = constraints_of(kernel_, {index}).minimum(Affine(index));
+    return first && *first % widest == 0;
   }
 
   /// The most neighbours, four or those of 16 bytes, where rows are known to begin aligned.

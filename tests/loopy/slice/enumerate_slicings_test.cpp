@@ -6,11 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
+#include "rtcg/loopy/transform/why_not.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -738,6 +740,25 @@ TEST(SlicingStream, KeepsShortAxesOfResultsInTheLanesOfProcessors) {
   const std::string words = SlicingStream(kernel, on_two_cores({{"n", 8192}})).at(0).words;
   EXPECT_NE(words.find("k: g.0 ilp*3"), std::string::npos) << words;
   EXPECT_NE(words.find("i: g.1 l.1*"), std::string::npos) << words;
+}
+
+TEST(SlicingStream, ListsNoVectorsOfTilesThatBeginWithinOne) {
+  const Kernel kernel = make_kernel(
+      "{[i, j, k]: 4 <= i, j, k < 7} {[p]: 1 <= p <= 4}",
+      "out[i, j, k] = weight[0]*u[i, j, k] + sum(p, weight[p]*(u[i - p, j, k] + u[i, j, k + p]))",
+      {.arguments = "u, out: f32[11, 11, 11]; weight: f32[5]"});
+  const SlicingStream stream(kernel, {.min_threads = 1});
+  int fetching = 0;
+  for (std::size_t place = 0; place < stream.count(); place += 7) {
+    const RankedSlicing each = stream.at(place);
+    fetching += each.words.find("fetch weight") != std::string::npos ? 1 : 0;
+    EXPECT_EQ(why_not([&] {
+                return generate(checked_kernel(apply(kernel, each.slicing)), Target::cuda);
+              }).value_or(""),
+              "")
+        << each.words;
+  }
+  EXPECT_GT(fetching, 3);
 }
 
 }  // namespace
