@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/axis_length.h"
 #include "rtcg/loopy/analyze/functions.h"
+#include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/preprocess/realizer.h"
 #include "rtcg/loopy/transform/copy_inames.h"
 
@@ -41,6 +42,11 @@ std::int64_t Realizer::length_of(const std::string& iname) const {
 std::string Realizer::add_axis_iname(const std::string& base, const std::string& like,
                                      std::int64_t length) {
   return add_counted_iname(kernel_, names_, base, length, tag_of(kernel_, like));
+}
+
+std::int64_t Realizer::elements_along(const std::string& iname) const {
+  const auto [smallest, largest] = range_of(constraints_of(kernel_, {iname}), Affine(iname));
+  return smallest && largest && *smallest >= 0 ? *largest + 1 : length_of(iname);
 }
 
 std::string Realizer::whole_axis(const std::string& iname) {
@@ -89,7 +95,7 @@ Realizer::SharedParts Realizer::add_parts(const ReductionOperation& operation,
       is_inner = true;
       shape.emplace_back(length);
     }
-    shape.emplace_back(length_of(other));
+    shape.emplace_back(elements_along(other));
     (is_inner ? parts.inner : parts.outer).emplace_back(Name{other});
   }
   if (!is_inner) {

@@ -241,6 +241,8 @@ class Realizer {
   SharedParts add_parts(const ReductionOperation& operation, const Accumulated& own,
                         const std::string& iname, std::int64_t length, const Instruction& around);
   [[nodiscard]] std::int64_t length_of(const std::string& iname) const;
+  /// Elements of an array with one for each value of the iname, which need not begin at 0.
+  [[nodiscard]] std::int64_t elements_along(const std::string& iname) const;
   /// A new iname on the axis of `like`, from 0 to `length`.
   std::string add_axis_iname(const std::string& base, const std::string& like, std::int64_t length);
   /// The iname of all threads, or lanes, of `iname`, for any domain.

@@ -119,6 +119,17 @@ TEST(LaneReductions, StandInBranchesAndInOneAnother) {
   expect_same_everywhere(apply_recipe(nested, "tag_inames(i:ilp)"), nested, {{"n", 9}});
 }
 
+TEST(LaneReductions, MayHaveLanesAndThreadsBesideThemThatDoNotBeginAtZero) {
+  const Kernel kernel = make_kernel("{[i, j, k]: 2 <= i < 5 and 0 <= j < 8 and 1 <= k < 7}",
+                                    "c[i, k] = sum(j, a[i, j]*b[j, k])",
+                                    of_lanes("a: f64[5, 8]; b: f64[8, 7]; c: f64[5, 7]"));
+  for (const char* recipe :
+       {"tag_inames(j:l.1, i:ilp, k:l.0)", "tag_inames(j:l.0, i:ilp, k:l.1)",
+        "tag_inames(j:l.1, i:vec, k:g.0)", "tag_inames(j:l.0, i:l.1, k:l.2)"}) {
+    expect_same_everywhere(apply_recipe(kernel, recipe), kernel, {{"n", 1}});
+  }
+}
+
 TEST(LaneReductions, RefuseLanesThatDoNotBeginAtZero) {
   const Kernel kernel = make_kernel("{[j]: 1 <= j < 5}", "s[0] = sum(j, a[j])",
                                     of_lanes("a: f32[5]; s: f32[1]; n: i32"));
