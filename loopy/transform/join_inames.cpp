@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rtcg/loopy/analyze/fold_quotients.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/iteration_order.h"
@@ -303,6 +304,22 @@ Kernel with_joined_domain(Kernel kernel, const Inames& inames, const OverJoined&
   return kernel;
 }
 
+/// Indices `4*(ij // 4) + ij % 4` as `ij`: bounds of copies need to know them.
+Expr with_cancelled_digits(const Expr& expr, const std::string& joined) {
+  return rewrite_bottom_up(expr, [&](const Expr& part) -> std::optional<Expr> {
+    if (!is<Access>(part)) {
+      return std::nullopt;
+    }
+    return map_children(part, [&](const Expr& index) {
+      if (!has_quotients(index) || free_names(index).count(joined) == 0) {
+        return index;
+      }
+      const Expr folded = fold_quotients(index, [](const Affine&) { return false; });
+      return to_affine(folded) ? folded : index;
+    });
+  });
+}
+
 /// Constant sides: a place is divided by the lengths of what varies faster.
 Kernel joined_by_constants(Kernel kernel, const Inames& inames, const std::string& joined) {
   const std::vector<Range> ranges = *find_box(kernel, inames);
@@ -324,7 +341,8 @@ Kernel joined_by_constants(Kernel kernel, const Inames& inames, const std::strin
     // the first one brought the new name into all lists
     kernel = replace_iname(std::move(kernel), inames[i], value, {});
   }
-  return kernel;
+  return map_expressions(std::move(kernel),
+                         [&](const Expr& expr) { return with_cancelled_digits(expr, joined); });
 }
 
 /// The scalar `end` with the number of all points, ahead of all loops.
