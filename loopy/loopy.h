@@ -62,6 +62,7 @@
 #include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
 #include "rtcg/loopy/transform/split_array_axis.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/split_phases.h"
 #include "rtcg/loopy/transform/split_reduction.h"
 #include "rtcg/loopy/transform/swizzle.h"
 #include "rtcg/loopy/transform/swizzle_bank_conflicts.h"

@@ -56,6 +56,7 @@
 #include "rtcg/loopy/transform/separate_loop_head_tail_slab.h"
 #include "rtcg/loopy/transform/split_array_axis.h"
 #include "rtcg/loopy/transform/split_iname.h"
+#include "rtcg/loopy/transform/split_phases.h"
 #include "rtcg/loopy/transform/split_reduction.h"
 #include "rtcg/loopy/transform/store_value.h"
 #include "rtcg/loopy/transform/swizzle.h"
@@ -430,6 +431,7 @@ Table loop_rows() {
       {"scan_over_grid", row(scan_over_grid, text, scan_options)},
       {"separate_loop_head_tail_slab", row(separate_loop_head_tail_slab, text, number, number)},
       {"split_iname", row(split_iname, text, number, all_split_options)},
+      {"split_phases", row(split_phases, text, number)},
       {"split_reduction_inward", row(split_reduction_inward, rest)},
       {"split_reduction_outward", row(split_reduction_outward, rest)},
       {"tag_inames",

@@ -299,6 +299,7 @@ class ContractionReader {
     for (const std::string& each : reduced_) {
       add_to_group(each, of_results);
     }
+    fastest_ = fastest_in_product();
     const NameSet fast = arrays_of(fastest_);
     return of_results <= most_result_groups && !fast.empty() && fast.size() < operands_.size() &&
            have_flat_indices();
@@ -353,6 +354,15 @@ class ContractionReader {
       }
       return length < INT32_MAX;
     });
+  }
+
+  /// The fastest varying of the results, but for a few iterations that all operands have: phases of
+  /// it, which blocks take.
+  [[nodiscard]] std::string fastest_in_product() const {
+    const auto found = std::find_if(results_.rbegin(), results_.rend(), [&](const auto& each) {
+      return lengths_.at(each) >= least_fused_tile || arrays_of(each).size() < operands_.size();
+    });
+    return found == results_.rend() ? fastest_ : *found;
   }
 
   [[nodiscard]] bool is_reduced(const std::string& iname) const {

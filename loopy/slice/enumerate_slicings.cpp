@@ -682,6 +682,33 @@ detail::SourcePtr inlined_slicings(const Kernel& kernel, const SlicingConstraint
   return result;
 }
 
+/// Those of the kernel whose loops have steps and phases: quotients of indices, which copies cannot
+/// follow, are gone.
+detail::SourcePtr phased_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
+  if (constraints.machine.is_cpu) {
+    return nullptr;
+  }
+  std::optional<detail::PhasedKernel> phased = detail::find_phases(kernel, constraints.parameters);
+  if (!phased) {
+    return nullptr;
+  }
+  const auto has_hint = [&](const PhasePlan& each) {
+    return constraints.inames.count(each.iname) != 0;
+  };
+  if (std::any_of(phased->phases.begin(), phased->phases.end(), has_hint)) {
+    return detail::left_out_family("phases", "hints name inames, which they take apart");
+  }
+  try {
+    return detail::with_words({.phases = std::move(phased->phases)},
+                              as_described(phased->kernel, constraints));
+  } catch (const InvalidInput& error) {
+    if (error.code() != "loopy.slicings.nothing_to_slice") {
+      throw;
+    }
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -720,8 +747,9 @@ void SlicingStream::rank(const Kernel& kernel, const SlicingConstraints& constra
   std::future<SourcePtr> rewritten = std::async(std::launch::async, [&] {
     SourcePtr stored = stored_slicings(kernel, constraints);
     const bool has_any = stored != nullptr && stored->count() != 0;
-    return merged(merged(std::move(stored), apart_slicings(kernel, constraints, has_any)),
-                  inlined_slicings(kernel, constraints));
+    return merged(
+        merged(std::move(stored), apart_slicings(kernel, constraints, has_any)),
+        merged(inlined_slicings(kernel, constraints), phased_slicings(kernel, constraints)));
   });
   try {
     source_ = as_described(kernel, constraints);

@@ -112,6 +112,16 @@ StorePlan parse_store(std::string_view text, const std::vector<std::string>& wor
           parse_names(text, words[1].substr(open + 1, words[1].size() - open - 2))};
 }
 
+/// `phases y*2`
+PhasePlan parse_phases(std::string_view text, const std::vector<std::string>& words) {
+  const std::size_t star = words.size() == 2 ? words[1].find('*') : std::string::npos;
+  if (star == 0 || star == std::string::npos) {
+    fail(text, "'phases' takes a loop and their number, 'phases y*2'");
+  }
+  return {words[1].substr(0, star),
+          parse_number(text, std::string_view(words[1]).substr(star + 1))};
+}
+
 /// `fuse k = e*4 f*8`
 InameFusion parse_fusion(std::string_view text, const std::vector<std::string>& words) {
   if (words.size() < 5 || words[2] != "=") {
@@ -361,6 +371,9 @@ std::string to_string(const Slicing& slicing) {
   for (const std::string& each : slicing.inlines) {
     text += (text.empty() ? "inline " : "; inline ") + each;
   }
+  for (const PhasePlan& each : slicing.phases) {
+    text += fmt::format("{}phases {}*{}", text.empty() ? "" : "; ", each.iname, each.count);
+  }
   for (const StorePlan& each : slicing.stores) {
     text += (text.empty() ? "" : "; ") + to_string(each);
   }
@@ -469,6 +482,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.stores.push_back(parse_store(text, words));
     } else if (words.front() == "inline" && words.size() == 2) {
       slicing.inlines.push_back(words[1]);
+    } else if (words.front() == "phases") {
+      slicing.phases.push_back(parse_phases(text, words));
     } else if (words.front() == "fuse") {
       slicing.fusions.push_back(parse_fusion(text, words));
     } else if (words.front() == "fetch") {

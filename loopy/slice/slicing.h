@@ -152,6 +152,14 @@ struct StorePlan {
   friend bool operator==(const StorePlan&, const StorePlan&) = default;
 };
 
+/// A loop whose iterations are taken apart by their remainder, see split_phases(): `y*2` has the
+/// loops y_step and y_phase.
+struct PhasePlan {
+  std::string iname{};
+  std::int64_t count = 0;
+  friend bool operator==(const PhasePlan&, const PhasePlan&) = default;
+};
+
 /// One way to run a kernel, as data: how each iname is mapped to grid, block, lanes and loops, what
 /// is kept in shared memory, and the layouts of arrays that the tuner may choose.
 ///
@@ -183,6 +191,7 @@ struct StorePlan {
 ///     i: g.0 l.0*256 vec*4; walk 1056
 ///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
 ///     inline t; q: g.0 l.0*32; p: g.1 l.1*8; place t_subst shared
+///     phases y*2; y_step: g.0 l.0*64; y_phase: g.1
 /// Rows along which each thread goes one after the other, in tiles that the block copies:
 ///     i: g.0 l.0*32; j: for unr_hint*32; fetch a pad 1; buffer b pad 1
 /// Inames that are cut alike may be written together: `i: g.0; j,k: for l.0*256; keep x shared`.
@@ -197,6 +206,9 @@ struct Slicing {
   /// `t`, see assignment_to_subst(). After is_apart, before the other words, which are about the
   /// kernel after this.
   std::vector<std::string> inlines{};
+  /// Loops in steps and phases, one after the other. After is_apart and inlines, before the other
+  /// words, which are about the kernel after this.
+  std::vector<PhasePlan> phases{};
   /// Before all else but stores, which names the new inames.
   std::vector<InameFusion> fusions{};
   std::vector<InameSlicing> inames{};
@@ -277,7 +289,7 @@ struct Slicing {
 ///                       loopy.recipe_of.nothing_to_exchange, loopy.exchange_items.no_items,
 ///                       loopy.recipe_of.no_launch, loopy.recipe_of.bad_layout,
 ///                       loopy.recipe_of.bad_march, loopy.recipe_of.ambiguous_loop,
-///                       loopy.recipe_of.nothing_apart
+///                       loopy.recipe_of.nothing_apart; what split_phases throws
 [[nodiscard]] std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing);
 
 /// @throws InvalidInput  what recipe_of and the transformations throw

@@ -289,6 +289,18 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     others.inlines.clear();
     return followed_by(kernel, inline_steps(kernel, slicing), others);
   }
+  if (!slicing.phases.empty()) {
+    std::vector<RecipeStep> steps;
+    if (!kernel.rules.empty()) {  // whose arguments would stay within quotients
+      steps.push_back({"expand_subst", {}, {}});
+    }
+    for (const PhasePlan& each : slicing.phases) {
+      steps.push_back({"split_phases", {each.iname, std::to_string(each.count)}, {}});
+    }
+    Slicing others = slicing;
+    others.phases.clear();
+    return followed_by(kernel, std::move(steps), others);
+  }
   if (!slicing.stores.empty()) {
     std::vector<RecipeStep> steps = store_steps(expand_subst(kernel), slicing);
     Slicing others = slicing;

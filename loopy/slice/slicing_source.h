@@ -71,6 +71,15 @@ struct RowSlicings {
 /// launches of its own. Null for kernels without such sums, and where there are hints.
 [[nodiscard]] SourcePtr stored_slicings(const Kernel& kernel,
                                         const SlicingConstraints& constraints);
+/// The loops that quotients and remainders of indices divide in steps and phases, where indices are
+/// affine then: the plans, and the kernel with them. Nothing for kernels without sums or such
+/// loops.
+struct PhasedKernel {
+  std::vector<PhasePlan> phases{};
+  Kernel kernel{};
+};
+[[nodiscard]] std::optional<PhasedKernel> find_phases(const Kernel& kernel,
+                                                      const IntegerValues& parameters);
 /// A slicing for each nest of a kernel with several; null for other kernels.
 [[nodiscard]] SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Those of one nest: updates, scans, ragged rows, or tiles, rows and marches.

@@ -17,6 +17,7 @@ class WordedSource final : public SlicingSource {
     slicing.is_apart = slicing.is_apart || words_.is_apart;
     slicing.stores.insert(slicing.stores.begin(), words_.stores.begin(), words_.stores.end());
     slicing.inlines.insert(slicing.inlines.begin(), words_.inlines.begin(), words_.inlines.end());
+    slicing.phases.insert(slicing.phases.begin(), words_.phases.begin(), words_.phases.end());
     slicing.global_values.insert(slicing.global_values.begin(), words_.global_values.begin(),
                                  words_.global_values.end());
     result.words = to_string(slicing);
@@ -48,6 +49,12 @@ class WordedSource final : public SlicingSource {
         return std::nullopt;
       }
       rest.inlines.clear();
+    }
+    if (!words_.phases.empty()) {
+      if (rest.phases != words_.phases) {
+        return std::nullopt;
+      }
+      rest.phases.clear();
     }
     for (const std::string& each : words_.global_values) {
       std::erase(rest.global_values, each);

@@ -6,8 +6,8 @@
 namespace rtcg::loopy::detail {
 
 /// The slicings of a kernel that some words change first, as slicings of the kernel before: with
-/// these words, which are Slicing::is_apart, Slicing::stores, Slicing::inlines, and
-/// Slicing::global_values.
+/// these words, which are Slicing::is_apart, Slicing::stores, Slicing::inlines,
+/// Slicing::phases and Slicing::global_values.
 /// @param slicings  may be null, as is the result then
 [[nodiscard]] SourcePtr with_words(Slicing words, SourcePtr slicings);
 

@@ -125,7 +125,7 @@ std::vector<GridIname> grid_inames(const Slicing& slicing) {
 /// thread, the longest loops of a nest on the grid, the longest one on the first axis, which alone
 /// may have many blocks. Blocks share sums where there are few results, or where sums are so long
 /// that one thread would add up large errors, too; what they add up is kept in memory.
-Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
+Slicing plain_slicing(const Kernel& described, const SlicingStream& stream,
                       const SlicingConstraints& constraints) {
   constexpr std::size_t grid_axes = 3;
   constexpr double many_results = 4096;
@@ -134,6 +134,9 @@ Slicing plain_slicing(const Kernel& kernel, const SlicingStream& stream,
   Slicing slicing;
   const Slicing any = stream.at(0).slicing;
   slicing.launches = any.launches;
+  slicing.phases = any.phases;
+  const Kernel kernel =
+      any.phases.empty() ? described : apply(described, Slicing{.phases = any.phases});
   if (any.stores.empty()) {
     slicing.inlines = any.inlines;
     slicing.global_values = any.global_values;
