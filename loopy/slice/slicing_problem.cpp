@@ -303,8 +303,23 @@ class ProblemReader {
         return last && last->coefficient(iname) != 0 && last->coefficient(loops.front()) == 0;
       });
     };
+    // a batch of sums: its iterations have no element in common
+    const bool has_sums =
+        std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(),
+                    [](const Instruction& each) { return !loopy::reduction_inames(each).empty(); });
+    const auto is_batch = [&](const std::string& iname) {
+      return has_sums &&
+             std::all_of(accesses_.begin(), accesses_.end(), [&](const ArrayAccess& each) {
+               return each.indices.empty() ||
+                      std::any_of(each.indices.begin(), each.indices.end(), [&](const Expr& index) {
+                        return free_names(index).count(iname) != 0;
+                      });
+             });
+    };
     if (loops.size() > 2 && !reads_neighbours(loops[1])) {
-      const auto found = std::find_if(loops.begin() + 2, loops.end(), reads_neighbours);
+      const auto found = std::find_if(loops.begin() + 2, loops.end(), [&](const std::string& each) {
+        return reads_neighbours(each) && !is_batch(each);
+      });
       if (found != loops.end()) {
         std::rotate(loops.begin() + 1, found, found + 1);
       }
