@@ -726,7 +726,7 @@ class ChainSource final : public SlicingSource {
   }
 
   /// Equal for chains that are refused alike: in one launch it matters which loops have equally
-  /// large blocks, not how large these are, but where shared arrays are copied.
+  /// large blocks, and how large these are where they differ or where shared arrays are copied.
   [[nodiscard]] static std::uint64_t kind_of(
       const Chain& chain, const std::map<std::size_t, std::vector<Kind>>& kinds) {
     StructuralHash hash;
@@ -749,6 +749,11 @@ class ChainSource final : public SlicingSource {
             tiles.push_back(tile);
           }
         }
+      }
+    }
+    if (tiles.size() > 1) {  // which elements other blocks have depends on the lengths, too
+      for (const std::int64_t each : tiles) {
+        hash.add(each);
       }
     }
     return hash.value();

@@ -104,8 +104,8 @@ SlicingConstraints of_a_processor() {
 }
 
 /// How many of those that are drawn have nests in one launch that hand on values.
-int draw_chains(const Kernel& kernel) {
-  const SlicingStream stream(kernel, of_a_processor());
+int draw_chains(const Kernel& kernel, const SlicingConstraints& constraints) {
+  const SlicingStream stream(kernel, constraints);
   std::mt19937 random(1);
   int together = 0;
   for (int drawn = 0; drawn < 150; ++drawn) {
@@ -127,14 +127,19 @@ TEST(ChainSlicings, ListNoneWhoseBlocksReadWhatOthersWrite) {
                                         "d[i, j] = 2*sum(k, a[i, k]*b[k, j]) + c[i, j]\n"
                                         "e[j, i] = d[i, j]*sum(k, a[i, k]*b[k, j]) if i > 2 else 0",
                                         {.arguments = "a, b, c, d, e: f32[37, 37]"});
-  EXPECT_GT(draw_chains(equal_sums), 10);
+  EXPECT_GT(draw_chains(equal_sums, of_a_processor()), 10);
   const Kernel mirrored = make_kernel(
       "{[i, k]: 0 <= i < 5 and 0 <= k < 3} {[p]: 0 <= p < 5} {[q, r]: 0 <= q < 5 and 0 <= r <= q}",
       "<> t[i] = sum(k, a[i, k])\n"
       "<> u[p] = t[p]*t[4 - p]\n"
       "out[q] = sum(r, u[r]*a[q, 2])",
       {.arguments = "a: f32[5, 3]; out: f32[5]"});
-  EXPECT_GT(draw_chains(mirrored), 3);
+  EXPECT_GT(draw_chains(mirrored, of_a_processor()), 3);
+  const Kernel within_a_rim = make_kernel("{[i, k]: 3 <= i < 4 and 1 <= k <= 2} {[p]: 0 <= p < 6}",
+                                          "t[i] = sum(k, a[i - k]*a[i + k])\n"
+                                          "out[p] = t[p]*2 if p >= 3 and p < 4 else 0",
+                                          {.arguments = "a, t, out: f64[6]"});
+  EXPECT_GT(draw_chains(within_a_rim, {.min_threads = 1}), 0);
 }
 
 TEST(ChainSlicings, BeginALaunchBeforeANestThatReadsTheOneBefore) {
