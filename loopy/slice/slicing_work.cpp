@@ -66,7 +66,10 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   // what is written without vectors goes out in pieces: each takes a sector's time; so do short
   // runs of a warp, as far as memory takes two sectors at once
   const double run_bytes = choice.fast[1] * choice.fast[2] * problem_.result_bytes;
-  const bool is_short = choice.fast[1] > 1 && choice.reduction_threads == 1;
+  // lanes along the slow loop alone write where others than they write the neighbours
+  const bool is_across =
+      choice.slow[1] > 1 && choice.fast_tile() < problem_.loops[fast_loop].length;
+  const bool is_short = (choice.fast[1] > 1 || is_across) && choice.reduction_threads == 1;
   const double by_run = is_short ? std::max(1.0, 0.5 + gpu::sector_bytes / run_bytes) : 1;
   const double by_item =
       choice.is_vector

@@ -144,6 +144,10 @@ TEST(FusedSlicings, PermuteShortAxes) {
       make_kernel("{[i, j, k, l]: 0 <= i < 24 and 0 <= j < 100 and 0 <= k < 96 and 0 <= l < 300}",
                   "out[l, j, k, i] = a[i, j, k, l]", {.default_type = cgen::f32});
   const SlicingStream stream(kernel, {});
+  const InameSlicing& fastest = stream.at(0).slicing.inames.front();
+  EXPECT_TRUE(std::any_of(fastest.factors.begin(), fastest.factors.end(),
+                          [](const auto& each) { return each.axis.kind == AxisKind::block; }))
+      << "neighbouring threads write neighbours: " << stream.at(0).words;
   const std::optional<std::size_t> found =
       stream.find_words("fuse ki = k i; ki: g.0 l.0*32; l: g.1 l.1*5 ilp*6; j: g.2; fetch a");
   ASSERT_TRUE(found);
