@@ -50,7 +50,8 @@ class Rounds {
   void receive(runtime::StreamRef stream) const;
   /// The message received from a partner.
   [[nodiscard]] runtime::BufferRef<const std::byte> incoming(std::size_t partner) const;
-  // Copies between a message and memory of the rank's own device.
+  // Copies between a message and memory of the rank's own device. CUDA does not capture write():
+  // kernels that store to outgoing() are captured.
   void write(runtime::StreamRef stream, std::size_t partner,
              runtime::BufferRef<const std::byte> message) const;
   void read(runtime::StreamRef stream, std::size_t partner,
@@ -58,7 +59,8 @@ class Rounds {
   /// A whole round: write() of a message to each partner, send() and receive(). One kernel does it:
   /// no stream has to wait for another one's flag, so it takes less time than the three. Partners
   /// do this round by it, too, and it returns when they, theirs, and so on have called it. Between
-  /// begin_capture() and end_capture() it is the three calls.
+  /// begin_capture() and end_capture() it is the three calls, of which CUDA does not capture the
+  /// first.
   ///
   /// @param messages  as many as partners; the memory stays as it is until the round is done
   /// @throws InvalidInput  distributed.exchange.size_mismatch
