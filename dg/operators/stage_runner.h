@@ -42,8 +42,8 @@ struct Stage {
 enum class RimLaunch {
   /// One kernel for all elements: the default.
   together,
-  /// One for the blocks with elements at the rim, beside the others, whose kernel waits for
-  /// nothing.
+  /// Two at the same time: one for the blocks with elements at the rim, which waits, and one for
+  /// the others.
   apart,
 };
 

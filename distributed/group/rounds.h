@@ -59,8 +59,7 @@ class Rounds {
   /// A whole round: write() of a message to each partner, send() and receive(). One kernel does it:
   /// no stream has to wait for another one's flag, so it takes less time than the three. Partners
   /// do this round by it, too, and it returns when they, theirs, and so on have called it. Between
-  /// begin_capture() and end_capture() it is the three calls, of which CUDA does not capture the
-  /// first.
+  /// begin_capture() and end_capture() it makes the three calls; CUDA does not capture write().
   ///
   /// @param messages  as many as partners; the memory stays as it is until the round is done
   /// @throws InvalidInput  distributed.exchange.size_mismatch
