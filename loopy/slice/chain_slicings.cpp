@@ -19,10 +19,12 @@
 #include "rtcg/loopy/slice/hinted_source.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/nest_kernel.h"
+#include "rtcg/loopy/slice/online_kernel.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
+#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -61,6 +63,14 @@ class Unions {
   std::vector<std::size_t> parents_;
 };
 
+/// Where the groups of reads of a nest are among those of the kernel.
+struct GroupNumbers {
+  /// Numbers in the kernel, by array and number in the nest.
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
+  /// Those that no copy serves: another nest changes the array between the reads of the kernel.
+  std::set<std::pair<std::string, std::int64_t>> changing{};
+};
+
 /// A nest: statements that share loops, or values that do not outlive their launch.
 struct Nest {
   std::vector<std::size_t> statements{};  ///< of the kernel
@@ -75,18 +85,11 @@ struct Nest {
   double runs = 1;                      ///< iterations of the loops of the host around it
   /// Iterations of its loops, for the parameters.
   std::map<std::string, std::int64_t, std::less<>> lengths{};
-  /// Numbers of groups of reads in the kernel, by array and number in the nest.
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> groups{};
-  /// Those that no copy serves: another nest changes the array between the reads of the kernel.
-  std::set<std::pair<std::string, std::int64_t>> changing{};
+  NameSet reads{};  ///< arrays
+  std::optional<OnlineKernel> one_pass{};
 
   [[nodiscard]] double seconds(std::size_t place) const {
     return runs * slicings->predicted_seconds(place);
-  }
-  [[nodiscard]] bool copies_what_changes(const Slicing& slicing) const {
-    return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), [&](const FetchPlan& each) {
-      return changing.count({each.array, each.group}) != 0;
-    });
   }
   [[nodiscard]] bool writes(const std::string& array) const {
     return std::any_of(
@@ -104,6 +107,43 @@ struct Nest {
     });
   }
 };
+
+/// Whether a statement writes the array between the reads of a group.
+bool changes_between(const Kernel& kernel, const AccessGroup& group) {
+  const auto is_user = [&](const Instruction& each) {
+    return std::any_of(group.reads.begin(), group.reads.end(),
+                       [&](const ArrayAccess& read) { return read.statement == each.id; });
+  };
+  const auto& all = kernel.instructions;
+  const auto first = std::find_if(all.begin(), all.end(), is_user);
+  const auto last = std::find_if(all.rbegin(), all.rend(), is_user).base();
+  return first < last && std::any_of(first, last - 1, [&](const Instruction& each) {
+           return written_variables(each).count(group.reads.front().array) != 0;
+         });
+}
+
+/// @param nest    statements of `kernel` alone
+/// @param kernel  the kernel, or what passes over several reductions make of it
+GroupNumbers number_groups(const Kernel& nest, const Kernel& kernel, const NameSet& arrays) {
+  GroupNumbers numbers;
+  for (const std::string& array : arrays) {
+    const std::vector<AccessGroup> own = access_groups(nest, array);
+    const std::vector<AccessGroup> all = access_groups(kernel, array);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto found = std::find_if(all.begin(), all.end(), [&](const AccessGroup& each) {
+        return each.contains(own[i].reads.front());
+      });
+      if (found != all.end()) {
+        const std::pair group(array, own.size() > 1 ? static_cast<std::int64_t>(i) + 1 : 0);
+        numbers.groups[group] = all.size() > 1 ? found - all.begin() + 1 : 0;
+        if (changes_between(kernel, *found)) {
+          numbers.changing.insert(group);
+        }
+      }
+    }
+  }
+  return numbers;
+}
 
 class ChainReader {
  public:
@@ -148,7 +188,12 @@ class ChainReader {
       nest.name = !around.empty()       ? *around.begin()
                   : nest.inames.empty() ? ""
                                         : *nest.inames.begin();
-      number_groups(nest);
+      for (const ArrayAccess& each : accesses_of(nest.kernel)) {
+        if (!each.is_write) {
+          nest.reads.insert(each.array);
+        }
+      }
+      nest.one_pass = find_online_kernel(nest.kernel);
     }
     return result;
   }
@@ -208,43 +253,6 @@ class ChainReader {
     return names;
   }
 
-  void number_groups(Nest& nest) const {
-    NameSet arrays;
-    for (const ArrayAccess& each : accesses_of(nest.kernel)) {
-      arrays.insert(each.array);
-    }
-    for (const std::string& array : arrays) {
-      const std::vector<AccessGroup> own = access_groups(nest.kernel, array);
-      const std::vector<AccessGroup> all = access_groups(kernel_, array);
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        const auto found = std::find_if(all.begin(), all.end(), [&](const AccessGroup& each) {
-          return each.contains(own[i].reads.front());
-        });
-        if (found != all.end()) {
-          const std::pair group(array, own.size() > 1 ? static_cast<std::int64_t>(i) + 1 : 0);
-          nest.groups[group] = all.size() > 1 ? found - all.begin() + 1 : 0;
-          if (changes_between(*found)) {
-            nest.changing.insert(group);
-          }
-        }
-      }
-    }
-  }
-
-  /// Whether a statement writes the array between the reads of a group.
-  [[nodiscard]] bool changes_between(const AccessGroup& group) const {
-    const auto is_user = [&](const Instruction& each) {
-      return std::any_of(group.reads.begin(), group.reads.end(),
-                         [&](const ArrayAccess& read) { return read.statement == each.id; });
-    };
-    const auto& all = kernel_.instructions;
-    const auto first = std::find_if(all.begin(), all.end(), is_user);
-    const auto last = std::find_if(all.rbegin(), all.rend(), is_user).base();
-    return first < last && std::any_of(first, last - 1, [&](const Instruction& each) {
-             return written_variables(each).count(group.reads.front().array) != 0;
-           });
-  }
-
   const Kernel kernel_;
   const NameSet hosts_;
 };
@@ -278,20 +286,75 @@ struct LaunchGroup {
 };
 
 /// The slicing of one nest in the words of the kernel.
-Slicing in_kernel(const Nest& nest, Slicing slicing) {
+Slicing in_kernel(const GroupNumbers& numbers, Slicing slicing) {
   for (FetchPlan& fetch : slicing.fetches) {
     if (!fetch.at.empty()) {
       continue;  // all that its march reads
     }
     const bool is_ahead = !fetch.in_registers && fetch.stages == 0 && slicing.stages > 1;
     fetch.stages = is_ahead ? slicing.stages : fetch.stages;
-    fetch.group = nest.groups.at({fetch.array, fetch.group});
+    fetch.group = numbers.groups.at({fetch.array, fetch.group});
   }
   for (QueuePlan& queue : slicing.queues) {
     queue.along = slicing.marches.front().iname;
   }
   slicing.stages = 1;
   return slicing;
+}
+
+bool copies_what_changes(const GroupNumbers& numbers, const Slicing& slicing) {
+  return std::any_of(slicing.fetches.begin(), slicing.fetches.end(), [&](const FetchPlan& each) {
+    return numbers.changing.count({each.array, each.group}) != 0;
+  });
+}
+
+/// A bit for each nest whose reductions run in one pass (Slicing::online).
+using PassSet = std::uint32_t;
+PassSet pass_of(std::size_t nest, const Slicing& slicing) {
+  return slicing.online.empty() ? 0 : PassSet{1} << nest;
+}
+
+/// The numbers of groups of each nest. One pass over several reductions reads less, which changes
+/// the numbers of what other nests read.
+using NumbersOfNests = std::map<PassSet, std::vector<GroupNumbers>>;
+
+/// @param passes  nests that have one_pass
+std::vector<GroupNumbers> numbers_for(const Kernel& kernel, const std::vector<Nest>& nests,
+                                      PassSet passes) {
+  Slicing words;
+  for (std::size_t i = 0; i < nests.size(); ++i) {
+    if ((passes >> i & 1) != 0) {
+      words.online.insert(words.online.end(), nests[i].one_pass->inames.begin(),
+                          nests[i].one_pass->inames.end());
+    }
+  }
+  const Kernel shown = infer_types(expand_subst(apply(kernel, words)));
+  std::vector<GroupNumbers> result;
+  for (std::size_t i = 0; i < nests.size(); ++i) {
+    const Kernel& nest = (passes >> i & 1) != 0 ? nests[i].one_pass->kernel : nests[i].kernel;
+    result.push_back(number_groups(nest, shown, nests[i].reads));
+  }
+  return result;
+}
+
+/// Of all sets of nests that can run in one pass within the kernel.
+NumbersOfNests numbers_of(const Kernel& kernel, const std::vector<Nest>& nests) {
+  NumbersOfNests result = {{0, numbers_for(kernel, nests, 0)}};
+  for (std::size_t i = 0; i < nests.size(); ++i) {
+    NumbersOfNests with_nest;
+    const auto refusal = why_not([&] {
+      for (const auto& [passes, numbers] : result) {
+        if (nests[i].one_pass) {
+          const PassSet more = passes | PassSet{1} << i;
+          with_nest.emplace(more, numbers_for(kernel, nests, more));
+        }
+      }
+    });
+    if (!refusal) {
+      result.merge(with_nest);
+    }
+  }
+  return result;
 }
 
 /// A nest that stays as it is, in one thread.
@@ -323,15 +386,16 @@ class PlainSource final : public SlicingSource {
 
 class ChainSource final : public SlicingSource {
  public:
-  ChainSource(const Kernel& kernel, std::vector<Nest> nests, const ChainReader& reader)
-      : nests_(std::move(nests)) {
+  ChainSource(const Kernel& kernel, std::vector<Nest> nests, const ChainReader& reader,
+              NumbersOfNests numbers)
+      : nests_(std::move(nests)), numbers_(std::move(numbers)) {
     for (std::size_t i = 0; i < nests_.size(); ++i) {
       for (const std::string& iname : nests_[i].inames) {
         nest_of_.emplace(iname, i);
       }
-      for (const auto& [group, number] : nests_[i].groups) {
-        if (std::find(arrays_.begin(), arrays_.end(), group.first) == arrays_.end()) {
-          arrays_.push_back(group.first);
+      for (const std::string& array : nests_[i].reads) {
+        if (std::find(arrays_.begin(), arrays_.end(), array) == arrays_.end()) {
+          arrays_.push_back(array);
         }
       }
     }
@@ -469,9 +533,16 @@ class ChainSource final : public SlicingSource {
   }
   [[nodiscard]] Slicing slicing_of(const Chain& chain,
                                    const std::vector<std::size_t>& nests) const {
-    Slicing all;
+    std::vector<Slicing> parts;
+    PassSet passes = 0;
     for (const std::size_t i : nests) {
-      Slicing part = in_kernel(nests_[i], nests_[i].slicings->at(place_in(chain, i)).slicing);
+      parts.push_back(nests_[i].slicings->at(place_in(chain, i)).slicing);
+      passes |= pass_of(i, parts.back());
+    }
+    const std::vector<GroupNumbers>& numbers = numbers_.at(passes);
+    Slicing all;
+    for (std::size_t k = 0; k < nests.size(); ++k) {
+      const Slicing part = in_kernel(numbers[nests[k]], std::move(parts[k]));
       const auto append = [](auto& to, auto& from) {
         to.insert(to.end(), from.begin(), from.end());
       };
@@ -500,10 +571,21 @@ class ChainSource final : public SlicingSource {
   /// What a slicing of the kernel says of one nest, in the nest's words.
   [[nodiscard]] std::optional<Slicing> part_of(const Slicing& slicing, std::size_t nest) const {
     Slicing part;
-    const auto is_own = [&](const std::string& iname) {
+    const auto is_of = [&](const std::string& iname, std::size_t one) {
       const auto found = nest_of_.find(iname);
-      return found != nest_of_.end() && found->second == nest;
+      return found != nest_of_.end() && found->second == one;
     };
+    const auto is_own = [&](const std::string& iname) { return is_of(iname, nest); };
+    PassSet passes = 0;
+    for (std::size_t i = 0; i < nests_.size(); ++i) {
+      const bool is_one_pass =
+          std::any_of(slicing.online.begin(), slicing.online.end(),
+                      [&](const auto& each) { return is_of(each.front(), i); });
+      passes |= is_one_pass ? PassSet{1} << i : 0;
+    }
+    if (numbers_.count(passes) == 0) {
+      return std::nullopt;
+    }
     for (const InameSlicing& each : slicing.inames) {
       if (is_own(each.iname)) {
         part.inames.push_back(each);
@@ -552,7 +634,7 @@ class ChainSource final : public SlicingSource {
         }
         continue;
       }
-      for (const auto& [own, number] : nests_[nest].groups) {
+      for (const auto& [own, number] : numbers_.at(passes)[nest].groups) {
         if (own.first == fetch.array && number == fetch.group) {
           fetch.group = own.second;
           part.stages = std::max(part.stages, fetch.stages);
@@ -578,10 +660,7 @@ class ChainSource final : public SlicingSource {
       }
     }
     for (const KeepPlan& each : slicing.keeps) {
-      const bool reads =
-          std::any_of(nests_[nest].groups.begin(), nests_[nest].groups.end(),
-                      [&](const auto& group) { return group.first.first == each.array; });
-      if (reads) {
+      if (nests_[nest].reads.count(each.array) != 0) {
         part.keeps.push_back(each);
       }
     }
@@ -932,6 +1011,7 @@ class ChainSource final : public SlicingSource {
   }
 
   std::vector<Nest> nests_;
+  NumbersOfNests numbers_;
   std::map<std::string, std::size_t, std::less<>> nest_of_{};
   std::vector<std::string> arrays_{};
   std::vector<Chain> chains_{};
@@ -964,9 +1044,7 @@ void check_hints_of(const std::vector<Nest>& nests, const SlicingConstraints& co
   NameSet arrays;
   for (const Nest& nest : nests) {
     inames.insert(nest.inames.begin(), nest.inames.end());
-    for (const auto& [group, number] : nest.groups) {
-      arrays.insert(group.first);
-    }
+    arrays.insert(nest.reads.begin(), nest.reads.end());
   }
   for (const auto& [name, hint] : constraints.inames) {
     refuse_unknown_hint("iname", name, {inames.begin(), inames.end()});
@@ -981,10 +1059,8 @@ void check_hints_of(const std::vector<Nest>& nests, const SlicingConstraints& co
 SourcePtr slicings_of(Nest& nest, SlicingConstraints constraints, const RankingBounds& bounds) {
   const auto is_other = [&](const auto& each) { return nest.inames.count(each.first) == 0; };
   std::erase_if(constraints.inames, is_other);
-  std::erase_if(constraints.arrays, [&](const auto& use) {
-    return std::none_of(nest.groups.begin(), nest.groups.end(),
-                        [&](const auto& group) { return group.first.first == use.first; });
-  });
+  std::erase_if(constraints.arrays,
+                [&](const auto& use) { return nest.reads.count(use.first) == 0; });
   try {
     SourcePtr source = slicings_by_known_hints(nest, constraints, bounds);
     if (source->count() == 0) {
@@ -1033,13 +1109,14 @@ std::map<std::string, std::int64_t, std::less<>> lengths_of(const Kernel& kernel
 }
 
 /// Whether blocks can share the reductions of a nest within the kernel, asked once for each way.
-bool can_share(const Kernel& kernel, const Nest& nest, const Slicing& slicing,
+bool can_share(const Kernel& kernel, const GroupNumbers& numbers, const Slicing& slicing,
                std::map<std::pair<bool, bool>, bool>& known) {
   const std::pair way(slicing.atomic_reductions.empty(), slicing.last_block_reductions.empty());
   const auto found = known.find(way);
   return found != known.end()
              ? found->second
-             : known.emplace(way, !why_not_sliced(kernel, in_kernel(nest, slicing))).first->second;
+             : known.emplace(way, !why_not_sliced(kernel, in_kernel(numbers, slicing)))
+                   .first->second;
 }
 
 }  // namespace
@@ -1060,7 +1137,9 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
   // more than are combined, since some cannot be
   const RankingBounds bounds{.most_slicings = 20 * most,
                              .most_choices = choices_of_all_nests / nests.size()};
-  for (Nest& nest : nests) {
+  NumbersOfNests numbers = numbers_of(kernel, nests);
+  for (std::size_t n = 0; n < nests.size(); ++n) {
+    Nest& nest = nests[n];
     nest.points = points_of(nest.kernel, with_hosts.parameters);
     nest.lengths = lengths_of(nest.kernel, with_hosts.parameters);
     nest.slicings = slicings_of(nest, with_hosts, bounds);
@@ -1069,15 +1148,19 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
     std::map<std::pair<bool, bool>, bool> possible;
     for (std::size_t i = 0; i < nest.slicings->count() && nest.places.size() < most; ++i) {
       const Slicing slicing = nest.slicings->at(i).slicing;
+      const auto known = numbers.find(pass_of(n, slicing));
+      if (known == numbers.end() || copies_what_changes(known->second[n], slicing)) {
+        continue;
+      }
       const bool adds_launch = nest.shares_reductions(slicing);
       // nests that share a launch add none
-      if (adds_launch && (adding == most / 2 || !can_share(kernel, nest, slicing, possible))) {
+      if (adds_launch &&
+          (adding == most / 2 || !can_share(kernel, known->second[n], slicing, possible))) {
         continue;
       }
       // blocks of other nests come in another order, and tiles that are filled ahead do not outlive
       // an iteration of the host
-      if (slicing.swizzle_rows == 0 && (slicing.stages == 1 || !reader.has_host_loops()) &&
-          !nest.copies_what_changes(slicing)) {
+      if (slicing.swizzle_rows == 0 && (slicing.stages == 1 || !reader.has_host_loops())) {
         nest.places.push_back(i);
         adding += adds_launch ? 1 : 0;
         nest.adds_launches.push_back(adds_launch);
@@ -1088,7 +1171,7 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
   if (!has_any) {
     return nullptr;
   }
-  auto source = std::make_shared<ChainSource>(kernel, std::move(nests), reader);
+  auto source = std::make_shared<ChainSource>(kernel, std::move(nests), reader, std::move(numbers));
   return source->count() != 0 ? source : nullptr;
 }
 

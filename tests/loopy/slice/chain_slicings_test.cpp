@@ -193,6 +193,32 @@ TEST(ChainSlicings, NumberReadsAsTheKernelDoes) {
   EXPECT_EQ(to_string(steps.back()), "pipeline([t_tile], k_0, 3)");
 }
 
+// One pass over the first two sums reads top[p] no more, so that top[q] is the only read of top.
+TEST(ChainSlicings, NumberReadsAsTheKernelWithOnePassDoes) {
+  const Kernel kernel =
+      make_kernel("{[p, j, k]: 0 <= p < n and 0 <= j, k < m} {[c, q]: 0 <= c < m and 0 <= q < n}",
+                  "top[p] = reduce(max, j, x[p, j])\n"
+                  "total[p] = sum(k, exp(x[p, k] - top[p]))\n"
+                  "... gbarrier\n"
+                  "mean[c] = sum(q, x[q, c]*top[q]/total[q])",
+                  {.default_type = cgen::f32, .assumptions = "n >= 1 and m >= 1"});
+  SlicingConstraints constraints;
+  constraints.parameters = {{"n", 40}, {"m", 30}};
+  const SlicingStream stream(kernel, constraints);
+  int copied = 0;
+  for (std::size_t i = 0; i < stream.count(); ++i) {
+    const RankedSlicing each = stream.at(i);
+    const auto& fetches = each.slicing.fetches;
+    const bool copies_top = std::any_of(fetches.begin(), fetches.end(),
+                                        [](const auto& fetch) { return fetch.array == "top"; });
+    if (copies_top && !each.slicing.online.empty() && copied++ % 4 == 0) {
+      EXPECT_EQ(why_not([&] { return apply(kernel, each.slicing); }).value_or(""), "");
+      EXPECT_EQ(stream.find_words(each.words), i);
+    }
+  }
+  EXPECT_GT(copied, 10);
+}
+
 TEST(ChainSlicings, TakeAsLongAsTheIterationsOfTheHost) {
   const Kernel heat = make_kernel("{[t, i, j]: 0 <= t < steps and 1 <= i, j < 100000}",
                                   "for t\n"
