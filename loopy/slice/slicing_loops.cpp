@@ -20,16 +20,23 @@ std::string rest_name(const std::string& iname, std::size_t first, std::size_t l
   return fmt::format("{}_{}to{}", iname, first, last);
 }
 
-/// Whether a reduction of one value is over the iname.
-bool has_simple_sum(const Kernel& expanded, const std::string& iname) {
+/// Whether a reduction of one value is over the iname, and over none that blocks share: these take
+/// all of its loops together.
+bool has_simple_sum(const Kernel& expanded, const Slicing& slicing, const std::string& iname) {
+  const auto is_on_grid = [&](const std::string& each) {
+    const InameSlicing* sliced = find_sliced(slicing, each);
+    return sliced != nullptr && sliced->factors.front().axis.kind == AxisKind::grid;
+  };
   bool found = false;
   for (const Instruction& each : expanded.instructions) {
     for_each_expression(each, [&](const Expr& expr) {
       walk(expr, [&](const Expr& part) {
         const Reduction* reduction = get_if<Reduction>(part);
-        found = found || (reduction != nullptr && reduction->operands.size() == 1 &&
-                          std::find(reduction->inames.begin(), reduction->inames.end(), iname) !=
-                              reduction->inames.end());
+        found =
+            found || (reduction != nullptr && reduction->operands.size() == 1 &&
+                      std::find(reduction->inames.begin(), reduction->inames.end(), iname) !=
+                          reduction->inames.end() &&
+                      std::none_of(reduction->inames.begin(), reduction->inames.end(), is_on_grid));
         return !found;
       });
     });
@@ -271,7 +278,8 @@ void add_sharing(const Kernel& expanded, const Slicing& slicing, const InameSlic
   // the block's tree stands around the loops, so that each thread adds up its own part first:
   // tuples are reduced so without a step
   for (std::size_t i = 1; i < each.factors.size(); ++i) {
-    if (each.factors[i].axis.kind == AxisKind::block && has_simple_sum(expanded, each.iname)) {
+    if (each.factors[i].axis.kind == AxisKind::block &&
+        has_simple_sum(expanded, slicing, each.iname)) {
       steps.push_back({"split_reduction_outward", {part_name(each.iname, i)}, {}});
     }
   }

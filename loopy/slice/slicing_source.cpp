@@ -190,6 +190,8 @@ SourcePtr nest_slicings(const Kernel& kernel, const SlicingConstraints& constrai
       hinted(kernel, constraints, "recurrences", recurrence_slicings(kernel, constraints));
   steps = merged(std::move(steps), hinted(kernel, constraints, "steps of rows",
                                           stepped_slicings(kernel, constraints)));
+  steps = merged(std::move(steps),
+                 hinted(kernel, constraints, "lags", lagged_slicings(kernel, constraints)));
   SourcePtr tiles = hinted_tiles(kernel, constraints, bounds, [&] {
     return has_any(rows.source) || has_any(steps) || has_any(marches.get());
   });

@@ -64,6 +64,10 @@ struct RowSlicings {
 /// Null for kernels without such rows.
 [[nodiscard]] SourcePtr stepped_slicings(const Kernel& kernel,
                                          const SlicingConstraints& constraints);
+/// Threads with neighbouring steps of a sum for several results, which shift what is read, on GPUs.
+/// Null for kernels without such sums.
+[[nodiscard]] SourcePtr lagged_slicings(const Kernel& kernel,
+                                        const SlicingConstraints& constraints);
 /// Whole tiles of results whose block keeps values of rules in shared memory, on GPUs; null for
 /// kernels without such rules.
 [[nodiscard]] SourcePtr value_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
