@@ -100,16 +100,6 @@ struct RowProblem {
   }
 };
 
-/// What it costs to compute an expression once, in simple operations, without its sums.
-double operations_of(const Expr& expr) {
-  double count = 0;
-  walk(expr, [&](const Expr& part) {
-    count += is<Call>(part) ? 8 : 0.5;
-    return true;
-  });
-  return count;
-}
-
 /// Of an index `p // 8`: 8.
 std::optional<std::int64_t> steps_of_quotient(const Expr& index) {
   const FloorDiv* quotient = get_if<FloorDiv>(index);
@@ -197,18 +187,16 @@ class RowReader {
       const std::string spread = spread_iname(own, assignment->targets.front());
       NameSet all = sums;
       all.insert(own.begin(), own.end());
-      const double operations = operations_of(assignment->value);
+      const double operations = operations_of(assignment->value, spread);
       // the threads share a long sum of each of a few results
       if (const std::string sum = longest(sums); has_one_sum(assignment->value) &&
                                                  length_of(spread) < warp_size &&
                                                  length_of(sum) >= 4 * length_of(spread)) {
-        double results = 1;
-        for (const std::string& each : own) {
-          results *= static_cast<double>(length_of(each));
-        }
-        return add_nest(sum, all, operations, true, false, results);
+        const double results = steps_of(own, "");
+        return add_nest(sum, all, results * operations_of(assignment->value, sum), true, false,
+                        results);
       }
-      return add_nest(spread, all, operations, false, !sums.empty());
+      return add_nest(spread, all, steps_of(own, spread) * operations, false, !sums.empty());
     }
     bool is_row = true;
     walk(assignment->value, [&](const Expr& part) {
@@ -218,12 +206,13 @@ class RowReader {
       }
       const NameSet outer(sum->inames.begin(), sum->inames.end());
       const NameSet all = reduction_inames(part);
-      double operations = operations_of(part);
+      const std::string spread = longest(outer);
+      double operations = operations_of(part, spread);
       if (const SubstitutionRule* rule = find_rule(kernel_, sum->operation)) {
-        operations += operations_of(rule->body);
+        operations += steps_of(outer, spread) * operations_of(rule->body, spread);
         combines_several_ = true;
       }
-      is_row = is_row && add_nest(longest(outer), all, operations, true, all.size() > outer.size());
+      is_row = is_row && add_nest(spread, all, operations, true, all.size() > outer.size());
       return false;  // what is within runs in each thread
     });
     return is_row;
@@ -239,6 +228,23 @@ class RowReader {
   }
   [[nodiscard]] std::int64_t length_of(const std::string& iname) const {
     return sliced_loop(kernel_, parameters_, iname).length;
+  }
+  /// Iterations of each thread where others share `spread`.
+  template <class Inames>
+  [[nodiscard]] double steps_of(const Inames& inames, const std::string& spread) const {
+    double steps = 1;
+    for (const std::string& each : inames) {
+      steps *= each == spread ? 1 : static_cast<double>(length_of(each));
+    }
+    return steps;
+  }
+  /// What it costs to compute an expression once, in simple operations: its sums step by step, but
+  /// for the steps along `spread`.
+  [[nodiscard]] double operations_of(const Expr& expr, const std::string& spread) const {
+    double count = is<Call>(expr) ? 8 : 0.5;
+    for_each_child(expr, [&](const Expr& child) { count += operations_of(child, spread); });
+    const Reduction* sum = get_if<Reduction>(expr);
+    return sum != nullptr ? steps_of(sum->inames, spread) * count : count;
   }
 
   [[nodiscard]] std::string longest(const NameSet& inames) const {
@@ -267,8 +273,9 @@ class RowReader {
     return longest(own);
   }
 
-  /// @param all      inames of the nest that are no rows
-  /// @param results  whose sums the threads share
+  /// @param all         inames of the nest that are no rows
+  /// @param operations  of one iteration of the nest
+  /// @param results     whose sums the threads share
   bool add_nest(const std::string& spread, const NameSet& all, double operations, bool is_sum,
                 bool has_inner_sums, double results = 1) {
     NameSet parents = with_parent_inames(kernel_, {spread});
@@ -278,23 +285,20 @@ class RowReader {
         tag_of(kernel_, spread).kind != AxisKind::sequential || serial_.count(spread) != 0) {
       return false;
     }
-    double serial = 1;
     for (const std::string& each : all) {
       if (each != spread) {
         if (place_of(each) != nowhere) {
           return false;  // is shared by threads in another nest
         }
         serial_.insert(each);
-        serial *= static_cast<double>(sliced_loop(kernel_, parameters_, each).length);
       }
     }
-    serial_steps_[spread] = std::max(serial_steps_[spread], serial);
     if (place_of(spread) == nowhere) {
       problem_.nests.push_back({sliced_loop(kernel_, parameters_, spread), is_sum});
       problem_.nests.back().is_ragged = is_ragged(spread);
     }
     RowNest& nest = problem_.nests[place_of(spread)];
-    nest.operations += operations * serial;
+    nest.operations += operations;
     nest.results = std::max(nest.results, results);
     nest.is_sum = nest.is_sum || is_sum;
     nest.has_inner_sums = nest.has_inner_sums || has_inner_sums;
@@ -423,7 +427,9 @@ class RowReader {
       result.nest = nest != nowhere ? nest : result.nest;
     }
     if (result.nest != nowhere) {
-      result.times = serial_steps_[problem_.nests[result.nest].loop.iname] / result.shares;
+      NameSet serial = access.inames;
+      std::erase_if(serial, [&](const std::string& each) { return row_inames_.count(each) != 0; });
+      result.times = steps_of(serial, problem_.nests[result.nest].loop.iname) / result.shares;
     }
     problem_.accesses.push_back(std::move(result));
   }
@@ -432,7 +438,6 @@ class RowReader {
   const IntegerValues& parameters_;
   NameSet row_inames_{};
   NameSet serial_{};
-  std::map<std::string, double> serial_steps_{};
   RowProblem problem_{};
   bool combines_several_ = false;  ///< whether reductions combine tuples
 };

@@ -275,5 +275,23 @@ TEST(RowSlicings, FitShortRows) {
   }
 }
 
+TEST(RowSlicings, AddTheStepsOfSumsSideBySide) {
+  const auto predicted = [](const std::string& value) {
+    const Kernel rows =
+        make_kernel("{[e, m, i, j, k]: 0 <= e < 20000 and 0 <= m, i < 32 and 0 <= j, k < 48}",
+                    "b[e, m] = 2*u[e, m]\nout[e, i] = " + value,
+                    {.arguments = "u, v: f32[20000, 48]; D: f32[32, 48]; b, out: f32[20000, 32]",
+                     .default_type = cgen::f32});
+    const SlicingStream stream(rows, {});
+    const auto place = stream.find_words("e: g.0 l.1*8; m: for l.0*32; i: for l.0*32");
+    return place ? stream.predicted_seconds(*place) : -1;
+  };
+  const double one = predicted("sum(j, D[i, j]*u[e, j])");
+  const double two = predicted("sum(j, D[i, j]*u[e, j]) + sum(k, D[i, k]*v[e, k])");
+  EXPECT_GT(one, 0);
+  EXPECT_GT(two, 1.2 * one);
+  EXPECT_LT(two, 2.5 * one);
+}
+
 }  // namespace
 }  // namespace rtcg::loopy
