@@ -28,8 +28,9 @@
 #include "rtcg/loopy/transform/fold_constants.h"
 #include "rtcg/loopy/transform/fuse_kernels.h"
 #include "rtcg/loopy/transform/fuse_reductions.h"
-#include "rtcg/loopy/transform/hoist_factors.h"
 #include "rtcg/loopy/transform/hardware_axes.h"
+#include "rtcg/loopy/transform/hoist_factors.h"
+#include "rtcg/loopy/transform/hold_array.h"
 #include "rtcg/loopy/transform/inline_kernel.h"
 #include "rtcg/loopy/transform/instruction_inames.h"
 #include "rtcg/loopy/transform/join_domains.h"
@@ -314,6 +315,13 @@ KeepRowOptions keep_row_options(StepReader& step) {
   options.vector_width = step.to_number(step.option("vector_width", "0"));
   return options;
 }
+HoldOptions hold_options(StepReader& step) {
+  HoldOptions options;
+  options.temporary_name = step.option("temporary_name");
+  const AddressSpace space = address_space_option(step);
+  options.address_space = space == AddressSpace::automatic ? options.address_space : space;
+  return options;
+}
 PrivatizeUpdatesOptions privatize_updates_options(StepReader& step) {
   return {.copies = step.to_number(step.option("copies", "1")),
           .type = step.option("type"),
@@ -460,6 +468,7 @@ Table data_rows() {
                            },
                            text, list_or_none, buffer_options)},
       {"carry_values", row(carry_values, text, text)},
+      {"hold_array", row(hold_array, text, hold_options)},
       {"keep_row", row(keep_row, text, list, keep_row_options)},
       {"pad_bank_conflicts", row(pad_bank_conflicts, rest)},
       {"pipeline", row(pipeline, list, text, number)},
