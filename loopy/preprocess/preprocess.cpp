@@ -11,6 +11,7 @@
 #include "rtcg/loopy/preprocess/make_lane_loops.h"
 #include "rtcg/loopy/preprocess/share_fill_loops.h"
 #include "rtcg/loopy/preprocess/stage_items.h"
+#include "rtcg/loopy/preprocess/store_conditions.h"
 #include "rtcg/loopy/transform/assign_auto_axes.h"
 #include "rtcg/loopy/transform/choose_address_spaces.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -52,7 +53,7 @@ Kernel spread_over_grids(Kernel kernel, const PreprocessOptions& options) {
 
 Kernel preprocess(Kernel kernel, const PreprocessOptions& options) {
   const RecordedStep step(kernel);
-  kernel = spread_over_grids(expand_subst(std::move(kernel)), options);
+  kernel = spread_over_grids(store_conditions(expand_subst(std::move(kernel))), options);
   step.remove_parts(kernel);
   kernel = share_fill_loops(fill_tables(infer_types(std::move(kernel))));
   // before separate_reductions and realize_reductions: they ask which inames are loops, and axes of
