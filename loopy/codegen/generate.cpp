@@ -210,7 +210,7 @@ GeneratedProgram generate(const Kernel& described, Target target, const Generate
     const GuardedTree guarded = place_guards(launch, launches[i].tree);
     KernelBody body = write_body(launch, guarded, called);
     if (!launches[i].after_last_block.empty()) {
-      const std::vector<int> groups = axes_of_groups(kernel, launches[i]);
+      const std::vector<int> groups = axes_of_groups(kernel, launches[i], axes[i]);
       const LaunchFacts last(kernel, launches[i].after_last_block, axes[i], rules, options, groups);
       const GuardedTree tree_of_last = place_guards(last, launches[i].after_last_block);
       append_last_block(launch, groups, counters[i], write_body(last, tree_of_last, called, false),

@@ -73,7 +73,7 @@ std::vector<std::string> add_last_block_counters(const Kernel& kernel,
     for (KernelParameter& each : parameters) {
       each.is_passed_between_blocks = each.is_passed_between_blocks || parts.count(each.name) != 0;
     }
-    const std::vector<int> groups = axes_of_groups(kernel, launches[i]);
+    const std::vector<int> groups = axes_of_groups(kernel, launches[i], axes[i]);
     Expr count = 1;
     for (const HardwareAxis& each : axes[i].axes) {
       count = each.kind == AxisKind::grid && !contains(groups, each.number) ? count * each.extent

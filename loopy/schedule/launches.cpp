@@ -220,10 +220,10 @@ class LastBlockTest {
 
   /// Whether the launch has the blocks and the threads, and more blocks.
   [[nodiscard]] bool has_axes() {
-    const LaunchAxes axes = launch_axes(kernel_, first_, launch_.host_loops);
+    axes_ = launch_axes(kernel_, first_, launch_.host_loops);
     const LaunchAxes needed = launch_axes(kernel_, last_, next_.host_loops);
     for (const HardwareAxis& each : needed.axes) {
-      const HardwareAxis* axis = axes.find(each.kind, each.number);
+      const HardwareAxis* axis = axes_.find(each.kind, each.number);
       const bool is_grid = each.kind == AxisKind::grid;
       if (axis == nullptr || !(axis->first == each.first) ||
           (is_grid && !(axis->extent == each.extent)) ||
@@ -234,7 +234,7 @@ class LastBlockTest {
         common_.push_back(each.number);
       }
     }
-    return std::any_of(axes.axes.begin(), axes.axes.end(), [&](const HardwareAxis& each) {
+    return std::any_of(axes_.axes.begin(), axes_.axes.end(), [&](const HardwareAxis& each) {
       return each.kind == AxisKind::grid && needed.find(each.kind, each.number) == nullptr;
     });
   }
@@ -243,8 +243,7 @@ class LastBlockTest {
   /// both have lack blocks only where there are no results.
   [[nodiscard]] bool has_blocks() const {
     const ConstraintSet known = constraints_of(kernel_, host_loops());
-    const LaunchAxes axes = launch_axes(kernel_, first_, launch_.host_loops);
-    return std::all_of(axes.axes.begin(), axes.axes.end(), [&](const HardwareAxis& each) {
+    return std::all_of(axes_.axes.begin(), axes_.axes.end(), [&](const HardwareAxis& each) {
       return each.kind != AxisKind::grid ||
              std::find(common_.begin(), common_.end(), each.number) != common_.end() ||
              is_positive(each.extent, known);
@@ -295,26 +294,35 @@ class LastBlockTest {
   /// Whether all that blocks write and the last block reads, and the other way round, is of one
   /// group of blocks: other groups may not have come so far.
   [[nodiscard]] bool is_of_group() const {
-    for (const std::size_t last : last_) {
-      for (const ArrayAccess& after : accesses_of(kernel_, kernel_.instructions[last])) {
-        for (const std::size_t first : first_) {
-          if (!is<Assignment>(kernel_.instructions[first])) {
-            if (touches(kernel_, kernel_.instructions[first], after.array)) {
-              return false;
-            }
-            continue;
-          }
-          for (const ArrayAccess& before : accesses_of(kernel_, kernel_.instructions[first])) {
-            const bool is_shared =
-                before.array == after.array && (before.is_write || after.is_write);
-            if (is_shared && is_global(after.array) && !are_of_group(before, after)) {
-              return false;
-            }
-          }
-        }
+    const std::vector<ArrayAccess> after = accesses_of_all(last_);
+    std::vector<std::size_t> assignments;
+    for (const std::size_t first : first_) {
+      const Instruction& instruction = kernel_.instructions[first];
+      if (is<Assignment>(instruction)) {
+        assignments.push_back(first);
+      } else if (std::any_of(after.begin(), after.end(), [&](const ArrayAccess& each) {
+                   return touches(kernel_, instruction, each.array);
+                 })) {
+        return false;
       }
     }
-    return true;
+    const std::vector<ArrayAccess> before = accesses_of_all(assignments);
+    return std::all_of(after.begin(), after.end(), [&](const ArrayAccess& one) {
+      return !is_global(one.array) ||
+             std::all_of(before.begin(), before.end(), [&](const ArrayAccess& other) {
+               const bool is_shared = other.array == one.array && (other.is_write || one.is_write);
+               return !is_shared || are_of_group(other, one);
+             });
+    });
+  }
+  [[nodiscard]] std::vector<ArrayAccess> accesses_of_all(
+      const std::vector<std::size_t>& statements) const {
+    std::vector<ArrayAccess> result;
+    for (const std::size_t each : statements) {
+      std::vector<ArrayAccess> own = accesses_of(kernel_, kernel_.instructions[each]);
+      std::move(own.begin(), own.end(), std::back_inserter(result));
+    }
+    return result;
   }
   [[nodiscard]] bool is_global(const std::string& array) const {
     const Temporary* temporary = find_temporary(kernel_, array);
@@ -343,6 +351,7 @@ class LastBlockTest {
   const LaunchTree& next_;
   const std::vector<std::size_t> first_;
   const std::vector<std::size_t> last_;
+  LaunchAxes axes_{};          // of the launch
   std::vector<int> common_{};  // axes of the grid
 };
 
@@ -361,8 +370,8 @@ std::vector<LaunchTree> joined_launches_of(const Kernel& kernel, const LoopTree&
   return joined;
 }
 
-std::vector<int> axes_of_groups(const Kernel& kernel, const LaunchTree& launch) {
-  const LaunchAxes all = launch_axes(kernel, statements_in(launch.tree), launch.host_loops);
+std::vector<int> axes_of_groups(const Kernel& kernel, const LaunchTree& launch,
+                                const LaunchAxes& all) {
   const LaunchAxes kept =
       launch_axes(kernel, statements_in(launch.after_last_block), launch.host_loops);
   std::vector<int> axes;

@@ -7,6 +7,8 @@
 
 namespace rtcg::loopy {
 
+struct LaunchAxes;
+
 /// What one launch runs, and the loops around it, which the host runs: outermost first.
 struct LaunchTree {
   std::vector<std::string> host_loops;
@@ -29,7 +31,9 @@ struct LaunchTree {
 [[nodiscard]] std::vector<LaunchTree> joined_launches_of(const Kernel& kernel,
                                                          const LoopTree& tree);
 /// Axes of the grid that the blocks of a group differ along; for a launch with a last block.
-[[nodiscard]] std::vector<int> axes_of_groups(const Kernel& kernel, const LaunchTree& launch);
+/// @param all  axes of the launch
+[[nodiscard]] std::vector<int> axes_of_groups(const Kernel& kernel, const LaunchTree& launch,
+                                              const LaunchAxes& all);
 /// Temporaries in global memory that the last block reads and other blocks of the launch write.
 [[nodiscard]] NameSet parts_of_blocks(const Kernel& kernel, const LaunchTree& launch);
 
