@@ -66,12 +66,13 @@ struct LaggedChoice {
   std::int64_t lags = 16;        ///< of a thread, along the first loop
   std::int64_t lag_threads = 1;  ///< along the first loop
   std::int64_t more_lags = 1;    ///< of a thread, along the second loop
+  std::int64_t stages = 1;       ///< buffers of each tile
   GridReduction how = GridReduction::two_stage;
   /// In the order of the bits of crossover().
   static constexpr auto decisions =
       std::tuple(&LaggedChoice::threads, &LaggedChoice::steps, &LaggedChoice::tiles,
                  &LaggedChoice::tile_rows, &LaggedChoice::lags, &LaggedChoice::lag_threads,
-                 &LaggedChoice::more_lags, &LaggedChoice::how);
+                 &LaggedChoice::more_lags, &LaggedChoice::stages, &LaggedChoice::how);
   friend auto operator<=>(const LaggedChoice&, const LaggedChoice&) = default;
 
   [[nodiscard]] std::int64_t items() const { return lags * more_lags; }
@@ -295,7 +296,7 @@ double thread_elements(const LaggedRead& read, const LaggedChoice& choice) {
 std::int64_t shared_bytes_of(const LaggedProblem& problem, const LaggedChoice& choice) {
   double bytes = 0;
   for (const LaggedRead& each : problem.reads) {
-    bytes += tile_elements(each, choice) * each.bytes;
+    bytes += tile_elements(each, choice) * each.bytes * static_cast<double>(choice.stages);
   }
   // threads add up their sums there
   bytes += problem.result_bytes * static_cast<double>(choice.all_threads() * choice.items());
@@ -336,6 +337,7 @@ Slicing lagged_slicing(const LaggedProblem& problem, const LaggedChoice& choice)
   for (const LaggedRead& each : problem.reads) {
     slicing.fetches.push_back({.array = each.array, .group = each.group});
   }
+  slicing.stages = choice.stages;
   if (choice.how == GridReduction::atomic) {
     slicing.atomic_reductions = {shared};
   } else if (choice.how == GridReduction::last_block) {
@@ -353,56 +355,32 @@ class LaggedCost {
   [[nodiscard]] double registers(const LaggedChoice& choice) const {
     constexpr double registers_of_loops = 28;
     const double words = problem_.result_bytes / 4;
-    return registers_of_loops + words * static_cast<double>(choice.items() + choice.lags) +
+    const std::int64_t window = choice.lags * choice.more_lags;
+    return registers_of_loops + words * static_cast<double>(choice.items() + window) +
            words * static_cast<double>(std::min(choice.steps, choice.lags));
   }
 
   /// Estimates, as those of tiles of results.
   [[nodiscard]] double seconds(const LaggedChoice& choice) const {
-    constexpr double clocks_of_barrier = 40;
-    constexpr double clocks_of_copy = 8;  // instructions for each element, with its index
-    const double threads = static_cast<double>(choice.all_threads());
-    const double warps = std::ceil(threads / machine_.warp_lanes);
-    const double rows = static_cast<double>(choice.tile_rows);
+    const Tile tile = tile_of(choice);
     const double items = static_cast<double>(choice.items());
-    const double points = rows * static_cast<double>(choice.steps) * items;  // of a thread
-    double loads = 0;
-    double shared_clocks = 0;
-    double copied = 0;
-    double copied_bytes = 0;
-    for (const LaggedRead& each : problem_.reads) {
-      const double elements = rows * thread_elements(each, choice);
-      copied += tile_elements(each, choice);
-      copied_bytes += tile_elements(each, choice) * each.bytes;
-      loads += elements;
-      shared_clocks += elements * warps * conflicts(each, choice);
-    }
-    shared_clocks += 2 * copied_bytes / machine_.shared_bytes_per_clock;
-    const double flop_clocks = points * problem_.float_clocks * warps / gpu::schedulers;
-    const double issue = (warps * (points * problem_.operations + loads) +
-                          clocks_of_copy * copied / machine_.warp_lanes) /
-                         gpu::schedulers;
     const double tiles = tiles_of_block(choice);
     const double meeting = (40 + 8 * items) * std::log2(static_cast<double>(choice.threads));
-    const double tile_clocks =
-        std::max({flop_clocks, shared_clocks, issue}) + 0.05 * (flop_clocks + shared_clocks);
     // what a block takes alone, and what the units of a multiprocessor take for all of them
     const double block_clocks =
-        tiles * (issue * gpu::schedulers / std::min(gpu::schedulers, warps) + gpu::clocks_of_load +
-                 2 * clocks_of_barrier) +
-        meeting + gpu::clocks_of_load;
+        tiles * (tile.own_clocks + tile.waiting_clocks) + meeting + gpu::clocks_of_load;
     const double blocks = static_cast<double>(lagged_blocks(problem_, choice));
     const double multiprocessors = machine_.multiprocessors;
     const double used = registers(choice);
-    const double resident =
-        gpu::resident_blocks(machine_, threads, std::min(255.0, used),
-                             static_cast<double>(shared_bytes_of(problem_, choice)));
+    const double resident = gpu::resident_blocks(
+        machine_, static_cast<double>(choice.all_threads()), std::min(255.0, used),
+        static_cast<double>(shared_bytes_of(problem_, choice)));
     const double rounds = std::ceil(blocks / (multiprocessors * resident));
-    const double units = (tiles * tile_clocks + meeting * warps / 8) *
+    const double units = (tiles * tile.unit_clocks + meeting * tile.warps / 8) *
                          std::ceil(blocks / multiprocessors) * (used > 255 ? used / 100 : 1);
     const double waits = rounds * block_clocks;
     const double core_seconds = std::sqrt(units * units + waits * waits) / machine_.clock_hz;
-    const double cache_seconds = blocks * tiles * copied_bytes / gpu::cache_bytes_per_second;
+    const double cache_seconds = blocks * tiles * tile.bytes / gpu::cache_bytes_per_second;
     const double busy = std::min(1.0, blocks / multiprocessors);
     const double memory_seconds =
         problem_.compulsory_bytes / machine_.memory_bytes_per_second / busy;
@@ -412,6 +390,52 @@ class LaggedCost {
   }
 
  private:
+  /// What a block does with a tile.
+  struct Tile {
+    double warps = 1;
+    double bytes = 0;           ///< that are copied
+    double own_clocks = 0;      ///< of a block that is alone
+    double waiting_clocks = 0;  ///< for what is copied
+    double unit_clocks = 0;     ///< of the busiest unit
+  };
+
+  [[nodiscard]] Tile tile_of(const LaggedChoice& choice) const {
+    constexpr double clocks_of_barrier = 40;
+    constexpr double loads_at_once = 4;    // of a thread that copies
+    constexpr double clocks_of_copy = 8;   // instructions for each element, with its index
+    constexpr double clocks_of_rows = 24;  // the same where it is divided into rows
+    const double rows = static_cast<double>(choice.tile_rows);
+    const double points = rows * static_cast<double>(choice.steps * choice.items());
+    Tile tile;
+    tile.warps = std::ceil(static_cast<double>(choice.all_threads()) / machine_.warp_lanes);
+    double loads = 0;
+    double shared_clocks = 0;
+    double copied = 0;
+    for (const LaggedRead& each : problem_.reads) {
+      const double elements = rows * thread_elements(each, choice);
+      copied += tile_elements(each, choice);
+      tile.bytes += tile_elements(each, choice) * each.bytes;
+      loads += elements;
+      shared_clocks += elements * tile.warps * conflicts(each, choice);
+    }
+    shared_clocks += 2 * tile.bytes / machine_.shared_bytes_per_clock;
+    const double flop_clocks = points * problem_.float_clocks * tile.warps / gpu::schedulers;
+    const double issue =
+        (tile.warps * (points * problem_.operations + loads) +
+         (problem_.has_rows() ? clocks_of_rows : clocks_of_copy) * copied / machine_.warp_lanes) /
+        gpu::schedulers;
+    tile.own_clocks = issue * gpu::schedulers / std::min(gpu::schedulers, tile.warps);
+    // copies that run ahead are there when the tile before is done
+    const double rounds =
+        std::ceil(copied / static_cast<double>(choice.all_threads()) / loads_at_once);
+    tile.waiting_clocks = 2 * clocks_of_barrier +
+                          (choice.stages > 1 ? std::max(0.0, gpu::clocks_of_load - tile.own_clocks)
+                                             : rounds * gpu::clocks_of_load / 2);
+    tile.unit_clocks =
+        std::max({flop_clocks, shared_clocks, issue}) + 0.05 * (flop_clocks + shared_clocks);
+    return tile;
+  }
+
   [[nodiscard]] double tiles_of_block(const LaggedChoice& choice) const {
     return static_cast<double>(
         choice.tiles *
@@ -431,7 +455,7 @@ class LaggedCost {
   [[nodiscard]] double seconds_of_parts(const LaggedChoice& choice) const {
     constexpr double seconds_of_part = 5e-8;
     constexpr double updates_per_second = 2e11;  // of different elements
-    constexpr double seconds_of_update = 7e-9;   // of one element
+    constexpr double seconds_of_update = 2e-8;   // of one element
     const double parts = static_cast<double>(sharing_blocks(problem_, choice));
     const double launches = choice.how == GridReduction::last_block ? 1.5 : 2;
     const double results = static_cast<double>(choice.items() * choice.lag_threads);
@@ -514,7 +538,10 @@ class LaggedEnumerator {
       choice.tiles = ceil_divide(all, sharing);
       if (choice.tiles >= 2 && choice.tiles != last) {
         last = choice.tiles;
-        add(choice);
+        for (choice.stages = 1; choice.stages <= most_stages(); ++choice.stages) {
+          add(choice);
+        }
+        choice.stages = 1;
       }
     }
   }
@@ -537,10 +564,15 @@ class LaggedEnumerator {
     }
   }
 
+  /// Of images, blocks go through rows and along them: copies run ahead along one loop.
+  [[nodiscard]] std::int64_t most_stages() const {
+    return constraints_.machine.has_async_copies && !problem_.has_rows() ? 2 : 1;
+  }
+
   /// Asks the transformations and the generator, once for each kind of choice.
   [[nodiscard]] bool is_possible(const LaggedChoice& choice) {
     const auto kind =
-        std::tuple(choice.how, choice.lag_threads > 1, choice.more_lags > 1,
+        std::tuple(choice.how, choice.stages, choice.lag_threads > 1, choice.more_lags > 1,
                    problem_.first_lag.length % (choice.lags * choice.lag_threads) == 0,
                    problem_.has_second_lag() && problem_.second_lag.length % choice.more_lags == 0);
     const auto known = possible_.find(kind);
@@ -555,7 +587,7 @@ class LaggedEnumerator {
   const SlicingConstraints& constraints_;
   LaggedCost cost_;
   std::vector<LaggedChoice> choices_{};
-  std::map<std::tuple<GridReduction, bool, bool, bool, bool>, bool> possible_{};
+  std::map<std::tuple<GridReduction, std::int64_t, bool, bool, bool, bool>, bool> possible_{};
 };
 
 class LaggedSource final : public ListedSource<LaggedChoice> {
@@ -576,10 +608,9 @@ class LaggedSource final : public ListedSource<LaggedChoice> {
   }
   [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
     const LaggedChoice& choice = this->choice(place);
-    return {choice.threads,   choice.steps,
-            choice.tiles,     choice.tile_rows,
-            choice.lags,      choice.lag_threads,
-            choice.more_lags, static_cast<std::int64_t>(choice.how)};
+    return {choice.threads,   choice.steps,  choice.tiles,
+            choice.tile_rows, choice.lags,   choice.lag_threads,
+            choice.more_lags, choice.stages, static_cast<std::int64_t>(choice.how)};
   }
 
  private:
@@ -593,7 +624,7 @@ class LaggedSource final : public ListedSource<LaggedChoice> {
     result.add_length(a.lags, b.lags);
     result.add_length(a.lag_threads, b.lag_threads);
     result.add_length(a.more_lags, b.more_lags);
-    result.answers += a.how != b.how ? 1 : 0;
+    result.answers += (a.how != b.how ? 1 : 0) + (a.stages != b.stages ? 1 : 0);
     return result;
   }
 
