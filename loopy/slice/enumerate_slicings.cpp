@@ -749,7 +749,8 @@ void SlicingStream::rank(const Kernel& kernel, const SlicingConstraints& constra
     const bool has_any = stored != nullptr && stored->count() != 0;
     return merged(
         merged(std::move(stored), apart_slicings(kernel, constraints, has_any)),
-        merged(inlined_slicings(kernel, constraints), phased_slicings(kernel, constraints)));
+        merged(merged(inlined_slicings(kernel, constraints), phased_slicings(kernel, constraints)),
+               held_slicings(kernel, constraints)));
   });
   try {
     source_ = as_described(kernel, constraints);

@@ -272,7 +272,8 @@ void parse_place(std::string_view text, const std::vector<std::string>& words, S
     slicing.shared_values.push_back(words[1]);
   } else {
     fail(text,
-         "'place' takes a temporary and 'global', or a rule and 'shared': 'place mean global'");
+         "'place' takes a temporary and 'global', or a rule or an array and 'shared': 'place mean "
+         "global'");
   }
 }
 
@@ -370,6 +371,9 @@ std::string to_string(const Slicing& slicing) {
   std::string text = slicing.is_apart ? "apart" : "";
   for (const std::string& each : slicing.inlines) {
     text += (text.empty() ? "inline " : "; inline ") + each;
+  }
+  for (const std::vector<std::string>& each : slicing.together) {
+    text += fmt::format("{}together {}", text.empty() ? "" : "; ", fmt::join(each, ","));
   }
   for (const PhasePlan& each : slicing.phases) {
     text += fmt::format("{}phases {}*{}", text.empty() ? "" : "; ", each.iname, each.count);
@@ -482,6 +486,8 @@ Slicing parse_slicing(std::string_view text) {
       slicing.stores.push_back(parse_store(text, words));
     } else if (words.front() == "inline" && words.size() == 2) {
       slicing.inlines.push_back(words[1]);
+    } else if (words.front() == "together" && words.size() == 2) {
+      slicing.together.push_back(parse_names(text, words[1]));
     } else if (words.front() == "phases") {
       slicing.phases.push_back(parse_phases(text, words));
     } else if (words.front() == "fuse") {

@@ -191,6 +191,7 @@ struct PhasePlan {
 ///     i: g.0 l.0*256 vec*4; walk 1056
 ///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
 ///     inline t; q: g.0 l.0*32; p: g.1 l.1*8; place t_subst shared
+///     together e,c; e: g.0 l.1*8; f: for l.0*4; i: for l.0*4; place flux shared
 ///     phases y*2; y_step: g.0 l.0*64; y_phase: g.1
 /// Rows along which each thread goes one after the other, in tiles that the block copies:
 ///     i: g.0 l.0*32; j: for unr_hint*32; fetch a pad 1; buffer b pad 1
@@ -206,8 +207,12 @@ struct Slicing {
   /// `t`, see assignment_to_subst(). After is_apart, before the other words, which are about the
   /// kernel after this.
   std::vector<std::string> inlines{};
-  /// Loops in steps and phases, one after the other. After is_apart and inlines, before the other
-  /// words, which are about the kernel after this.
+  /// Loops of several nests that become one, under the first name of each list, see
+  /// rename_inames(). After is_apart and inlines, before the other words, which are about the
+  /// kernel after this.
+  std::vector<std::vector<std::string>> together{};
+  /// Loops in steps and phases, one after the other. After is_apart, inlines and together, before
+  /// the other words, which are about the kernel after this.
   std::vector<PhasePlan> phases{};
   /// Before all else but stores, which names the new inames.
   std::vector<InameFusion> fusions{};
@@ -244,7 +249,8 @@ struct Slicing {
   /// memory: later launches read them.
   std::vector<std::string> global_values{};
   /// Rules whose values a block computes once, in shared memory, for all points of its loops that
-  /// use them, see precompute().
+  /// use them, see precompute(); and arrays that one nest writes and another one reads, of which a
+  /// block keeps its part there, see hold_array().
   std::vector<std::string> shared_values{};
   /// Inames of reductions that run in one pass although later ones use the results of earlier ones,
   /// see fuse_reductions(): those of one list are united under the first name, and each list is one
@@ -282,6 +288,7 @@ struct Slicing {
 /// @throws InvalidInput  loopy.recipe_of.unknown_iname, loopy.recipe_of.unknown_array,
 ///                       loopy.recipe_of.unknown_group, loopy.recipe_of.unknown_sweep,
 ///                       loopy.recipe_of.unknown_temporary, loopy.recipe_of.unknown_rule,
+///                       loopy.recipe_of.nothing_to_hold,
 ///                       loopy.recipe_of.nothing_to_pipeline,
 ///                       loopy.recipe_of.unequal_stages,
 ///                       loopy.recipe_of.nothing_to_share, loopy.recipe_of.nothing_to_keep,

@@ -360,8 +360,11 @@ std::vector<std::string> loops_around(const Kernel& expanded, const Slicing& sli
   const NameSet around = inames_around(expanded, group);
   const NameSet outer_sums = sums_around_copy(expanded, slicing, reduced, fetch, group);
   std::vector<std::string> loops;
-  if (!group.gathered.empty() && group.inames.empty()) {
-    return loops;  // the same table in all iterations
+  const bool moves = std::any_of(group.inames.begin(), group.inames.end(), [&](const auto& iname) {
+    return moves_along(slicing, reduced, fetch, iname);
+  });
+  if ((!group.gathered.empty() && group.inames.empty()) || (!fetch.swept.empty() && !moves)) {
+    return loops;  // the same in all iterations
   }
   for (const std::string& iname : all_inames(expanded)) {
     const bool is_outer_sum = outer_sums.count(iname) != 0;

@@ -289,6 +289,15 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     others.inlines.clear();
     return followed_by(kernel, inline_steps(kernel, slicing), others);
   }
+  if (!slicing.together.empty()) {
+    std::vector<RecipeStep> steps;
+    for (const std::vector<std::string>& each : slicing.together) {
+      steps.push_back({"rename_inames", {list_of(each), each.front()}, {}});
+    }
+    Slicing others = slicing;
+    others.together.clear();
+    return followed_by(kernel, std::move(steps), others);
+  }
   if (!slicing.phases.empty()) {
     std::vector<RecipeStep> steps;
     if (!kernel.rules.empty()) {  // whose arguments would stay within quotients
@@ -343,7 +352,7 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
   if (!slicing.loop_order.empty()) {
     steps.push_back({"prioritize_loops", slicing.loop_order, {}});
   }
-  detail::add_shared_values(kernel, slicing, steps);
+  detail::add_shared_values(kernel, expanded, slicing, steps);
   if (expands_late) {  // the values of rules are stored by then
     steps.push_back({"expand_subst", {}, {}});
   }

@@ -71,6 +71,9 @@ struct RowSlicings {
 /// Whole tiles of results whose block keeps values of rules in shared memory, on GPUs; null for
 /// kernels without such rules.
 [[nodiscard]] SourcePtr value_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
+/// Blocks of the loops that nests share once those along arrays which they hand on are one; the block
+/// keeps its part of these arrays in shared memory, on GPUs. Null for kernels without such arrays.
+[[nodiscard]] SourcePtr held_slicings(const Kernel& kernel, const SlicingConstraints& constraints);
 /// Slicings of the kernel that stores the values of sums which several points or statements use, in
 /// launches of its own. Null for kernels without such sums, and where there are hints.
 [[nodiscard]] SourcePtr stored_slicings(const Kernel& kernel,

@@ -64,10 +64,11 @@ void add_shared_bounds(const Kernel& expanded, const Slicing& slicing, const Ina
 void add_global_value(const Kernel& expanded, const std::string& value,
                       std::vector<RecipeStep>& steps);
 
-/// Shared memory for the values of rules, those that others call first.
+/// Shared memory for the values of rules, those that others call first, and for what a block has of
+/// arrays that nests hand on.
 /// @param kernel  with the rules
-/// @throws InvalidInput  loopy.recipe_of.unknown_rule
-void add_shared_values(const Kernel& kernel, const Slicing& slicing,
+/// @throws InvalidInput  loopy.recipe_of.unknown_rule, loopy.recipe_of.nothing_to_hold
+void add_shared_values(const Kernel& kernel, const Kernel& expanded, const Slicing& slicing,
                        std::vector<RecipeStep>& steps);
 
 /// Rows that are kept, private copies of what is updated, queues, tiles and their pipelines.

@@ -17,6 +17,8 @@ class WordedSource final : public SlicingSource {
     slicing.is_apart = slicing.is_apart || words_.is_apart;
     slicing.stores.insert(slicing.stores.begin(), words_.stores.begin(), words_.stores.end());
     slicing.inlines.insert(slicing.inlines.begin(), words_.inlines.begin(), words_.inlines.end());
+    slicing.together.insert(slicing.together.begin(), words_.together.begin(),
+                            words_.together.end());
     slicing.phases.insert(slicing.phases.begin(), words_.phases.begin(), words_.phases.end());
     slicing.global_values.insert(slicing.global_values.begin(), words_.global_values.begin(),
                                  words_.global_values.end());
@@ -49,6 +51,12 @@ class WordedSource final : public SlicingSource {
         return std::nullopt;
       }
       rest.inlines.clear();
+    }
+    if (!words_.together.empty()) {
+      if (rest.together != words_.together) {
+        return std::nullopt;
+      }
+      rest.together.clear();
     }
     if (!words_.phases.empty()) {
       if (rest.phases != words_.phases) {

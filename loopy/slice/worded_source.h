@@ -6,7 +6,7 @@
 namespace rtcg::loopy::detail {
 
 /// The slicings of a kernel that some words change first, as slicings of the kernel before: with
-/// these words, which are Slicing::is_apart, Slicing::stores, Slicing::inlines,
+/// these words, which are Slicing::is_apart, Slicing::stores, Slicing::inlines, Slicing::together,
 /// Slicing::phases and Slicing::global_values.
 /// @param slicings  may be null, as is the result then
 [[nodiscard]] SourcePtr with_words(Slicing words, SourcePtr slicings);

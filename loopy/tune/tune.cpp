@@ -121,6 +121,16 @@ std::vector<GridIname> grid_inames(const Slicing& slicing) {
   return result;
 }
 
+/// The first one that leaves nests apart which the kernel has apart; the first one if there is none.
+Slicing first_of_separate_nests(const SlicingStream& stream) {
+  for (std::size_t place = 0; place < stream.count(); ++place) {
+    if (Slicing slicing = stream.at(place).slicing; slicing.together.empty()) {
+      return slicing;
+    }
+  }
+  return stream.at(0).slicing;
+}
+
 /// A slicing without any cleverness, which gives the results that others must give: one result a
 /// thread, the longest loops of a nest on the grid, the longest one on the first axis, which alone
 /// may have many blocks. Blocks share sums where there are few results, or where sums are so long
@@ -132,7 +142,7 @@ Slicing plain_slicing(const Kernel& described, const SlicingStream& stream,
   constexpr std::int64_t long_sum = 65536;
   constexpr double most_in_memory = 1 << 24;
   Slicing slicing;
-  const Slicing any = stream.at(0).slicing;
+  const Slicing any = first_of_separate_nests(stream);
   slicing.launches = any.launches;
   slicing.phases = any.phases;
   const Kernel kernel =

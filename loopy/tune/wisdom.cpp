@@ -169,7 +169,8 @@ void Wisdom::add(const Kernel& kernel, const runtime::Device& device,
   // kernel as it is written
   const bool is_canonical = slicing.layouts.empty() && slicing.shared_values.empty() &&
                             slicing.stores.empty() && slicing.inlines.empty() &&
-                            slicing.phases.empty() && !slicing.is_apart;
+                            slicing.together.empty() && slicing.phases.empty() &&
+                            !slicing.is_apart;
   const CanonicalForm form = is_canonical ? canonical_form(kernel) : CanonicalForm();
   if (!form.key.empty()) {
     entry.kernel = form.key;

@@ -186,7 +186,7 @@ TEST(Slicing, SweepsOnlyWhatLiesWithinABlockOrThread) {
                      parse_slicing(std::string("i: g.0 l.0*16 ilp*2; k: for for*8; ") + fetch));
   };
   EXPECT_EQ(to_string(sweep("fetch a over i_1,k_0,k_1").back()),
-            "add_prefetch(a, [i_1, k_0, k_1], outer_inames=[j], temporary_name=a_tile)");
+            "add_prefetch(a, [i_1, k_0, k_1], temporary_name=a_tile)");  // the same for all j
   EXPECT_ERROR("loopy.recipe_of.unknown_sweep", sweep("fetch a over i_0"));
   EXPECT_ERROR("loopy.recipe_of.unknown_sweep", sweep("fetch a over i_3"));
   EXPECT_ERROR("loopy.recipe_of.unknown_sweep", sweep("fetch b over i_1"));

@@ -34,7 +34,7 @@ TEST(ValueSlicings, AreReadAndWritten) {
   EXPECT_EQ(to_string(parse_slicing("place ux shared")), "place ux shared");
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("place ux registers"));
   EXPECT_ERROR("loopy.recipe_of.unknown_rule",
-               recipe_of(stiffness(), parse_slicing("e: g.0; place u shared")));
+               recipe_of(stiffness(), parse_slicing("e: g.0; place q shared")));
 }
 
 TEST(ValueSlicings, ComputeEachValueOnce) {
