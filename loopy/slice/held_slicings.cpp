@@ -32,7 +32,8 @@ constexpr std::size_t most_fetched = 3;  // arrays of which a block copies all
 constexpr double most_fetched_bytes = 64 * 1024;
 constexpr double registers_of_held_thread = 36;  // apart from sums
 constexpr double clocks_of_held_barrier = 40;
-constexpr double clocks_of_held_block = 1200;     // its start, first loads and results
+constexpr double clocks_of_held_block = 400;      // its start, first loads and results
+constexpr double warps_at_work_of_held = 24;      // that keep a multiprocessor busy
 constexpr std::int64_t distance_of_lookups = 64;  // elements between places that are looked up
 constexpr double steps_of_call = 8;               // of a function, in simple operations
 
@@ -236,12 +237,13 @@ class HeldReader {
     return problem_.nests.size() - 1;
   }
 
-  /// In simple operations; a sum that the nest has computed before takes none.
+  /// In simple operations; what the nest has computed before takes none.
   [[nodiscard]] double operations_of(const Expr& expr, HeldNest& nest) {
-    const Reduction* sum = get_if<Reduction>(expr);
-    if (sum != nullptr && !seen_sums_[nest.spread.iname].insert(to_string(expr)).second) {
+    const bool is_leaf = is<Name>(expr) || is<Integer>(expr) || is<Real>(expr);
+    if (!is_leaf && !seen_parts_[nest.spread.iname].insert(to_string(expr)).second) {
       return 0;
     }
+    const Reduction* sum = get_if<Reduction>(expr);
     double count = is<Call>(expr) ? steps_of_call : 0.5;
     for_each_child(expr, [&](const Expr& child) { count += operations_of(child, nest); });
     if (sum == nullptr) {
@@ -384,10 +386,21 @@ class HeldReader {
     std::int64_t stride = 1;
     for (std::size_t axis = access.indices.size(); axis-- > 0;) {
       const auto affine = to_affine(access.indices[axis]);
-      for (const std::string& each : free_names(access.indices[axis])) {
-        // places that are computed are anywhere
-        const std::int64_t step = affine ? affine->coefficient(each) * stride : distance_of_lookups;
-        if (rows_.count(each) != 0) {
+      const std::int64_t elements =
+          axis < shape.size()
+              ? evaluate_integer(shape[axis], parameters_).value_or(distance_of_lookups)
+              : distance_of_lookups;
+      const NameSet names = free_names(access.indices[axis]);
+      const bool is_near_row = std::any_of(
+          names.begin(), names.end(), [&](const auto& each) { return rows_.count(each) != 0; });
+      for (const std::string& each : names) {
+        const bool is_row = rows_.count(each) != 0;
+        // places that are looked up: anywhere along a long axis, but near those of the same row
+        const std::int64_t distance = elements <= distance_of_lookups ? 1
+                                      : is_near_row && !is_row        ? 0
+                                                                      : distance_of_lookups;
+        const std::int64_t step = (affine ? affine->coefficient(each) : distance) * stride;
+        if (is_row) {
           result.row_stride += step;
           result.is_of_row = true;
         } else if (each == nest.spread.iname || each == nest.across.iname) {
@@ -396,9 +409,7 @@ class HeldReader {
           result.is_run = result.is_run || step == 1;
         }
       }
-      const auto elements =
-          axis < shape.size() ? evaluate_integer(shape[axis], parameters_) : std::nullopt;
-      stride *= elements.value_or(distance_of_lookups);
+      stride *= elements;
     }
     return result;
   }
@@ -410,7 +421,7 @@ class HeldReader {
   NameSet serial_{};                       ///< all others of nests
   std::vector<NameSet> loops_{};           ///< of each nest, around its statements
   std::vector<std::size_t> statements_{};  ///< the nest of each
-  std::map<std::string, std::set<std::string>> seen_sums_{};
+  std::map<std::string, std::set<std::string>> seen_parts_{};  ///< by the loop of a nest
   HeldProblem problem_{};
 };
 
@@ -550,7 +561,8 @@ class HeldCost {
     waits += copied > 0 ? gpu::clocks_of_load + copied / 4 / threads * 10 : 0;
     const double rounds = std::ceil(blocks / machine_.multiprocessors / resident);
     const double of_core = blocks / machine_.multiprocessors;
-    const double core_clocks = of_core * std::max(instructions / gpu::schedulers, lines);
+    const double idle = std::max(1.0, warps_at_work_of_held / (resident * warps));
+    const double core_clocks = idle * of_core * std::max(instructions / gpu::schedulers, lines);
     const double wait_clocks = rounds * (waits + clocks_of_held_block);
     const double memory = problem_.compulsory_bytes / machine_.memory_bytes_per_second;
     const double cache = blocks * copied / gpu::cache_bytes_per_second;
