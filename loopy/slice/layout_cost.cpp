@@ -1,5 +1,6 @@
 // How arrays lie whose layout is free, and what that costs.
 #include <algorithm>
+#include <cstdlib>
 
 #include "rtcg/loopy/slice/slicing_cost.h"
 
@@ -27,6 +28,14 @@ bool SlicingCost::is_along_rows(const SlicingChoice& choice, const SlicedRead& r
   const std::size_t fastest = fastest_axis(choice, read);
   return fastest == any_axis ? read.mentions[fast_loop]
                              : read.axes[fastest].coefficients[fast_loop] != 0;
+}
+
+std::int64_t SlicingCost::distance_of_neighbours(const SlicingChoice& choice,
+                                                 const SlicedRead& read) const {
+  const std::size_t fastest = fastest_axis(choice, read);
+  return fastest >= read.axes.size()
+             ? 1
+             : std::max<std::int64_t>(1, std::abs(read.axes[fastest].coefficients[fast_loop]));
 }
 
 bool SlicingCost::can_be_laid_out(const SlicingChoice& choice) const {

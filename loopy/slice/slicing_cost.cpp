@@ -35,15 +35,28 @@ constexpr double seconds_of_part = 5e-8;      // a load that waits for the secon
 constexpr double part_share_of_memory = 2.5;  // one multiprocessor of its share of the memory's
 
 /// A place for each of the choices that an enumeration asks for in turn: slices are 1, 2, 4 or 8.
-std::size_t place_of_twin(const SlicingChoice& choice) {
+std::size_t place_of_twin(const SlicingChoice& choice, bool is_unrolled) {
   const auto slices = static_cast<std::size_t>(std::countr_zero(choice.slices));
-  return (slices * 2 + (choice.may_transpose ? 1 : 0)) * 2 + (choice.is_vector ? 1 : 0);
+  return ((slices * 2 + (choice.may_transpose ? 1 : 0)) * 2 + (choice.is_vector ? 1 : 0)) * 2 +
+         (is_unrolled ? 1 : 0);
 }
 
 }  // namespace
 
+bool SlicingCost::has_windows() const {
+  return std::any_of(problem_.reads.begin(), problem_.reads.end(), [](const SlicedRead& read) {
+    return std::any_of(read.axes.begin(), read.axes.end(), [](const SlicedRead::Axis& axis) {
+      return axis.coefficients[reduced_loop] != 0 &&
+             std::count(axis.coefficients.begin(), axis.coefficients.end(), 0) <
+                 static_cast<std::ptrdiff_t>(loop_count) - 1;
+    });
+  });
+}
+
 const SlicingCost::Work& SlicingCost::work_of(const SlicingChoice& choice) const {
-  KnownWork& known = works_[place_of_twin(choice) % works_.size()];
+  // steps that are written out change the work where windows overlap
+  KnownWork& known =
+      works_[place_of_twin(choice, has_windows_ && choice.is_unrolled) % works_.size()];
   if (!known.is_known || !are_alike<DecisionScope::work>(known.choice, choice)) {
     known.is_known = true;
     known.choice = choice;
@@ -207,7 +220,16 @@ double SlicingCost::seconds_of_parts(const SlicingChoice& choice, const Work& wo
 }
 
 double SlicingCost::least_run_seconds(const SlicingChoice& choice) const {
-  return machine_.is_cpu ? 0 : work_of(choice).least_run_seconds;
+  if (machine_.is_cpu) {
+    return 0;
+  }
+  const double least = work_of(choice).least_run_seconds;
+  if (!has_windows_) {
+    return least;
+  }
+  SlicingChoice twin = choice;
+  twin.is_unrolled = !choice.is_unrolled;
+  return std::min(least, work_of(twin).least_run_seconds);
 }
 
 double SlicingCost::seconds(const SlicingChoice& choice, std::int64_t shared_bytes) const {

@@ -175,6 +175,10 @@ class SlicingCost {
   [[nodiscard]] std::size_t fastest_axis(const SlicingChoice& choice, const SlicedRead& read) const;
   /// Whether neighbouring threads touch neighbouring elements.
   [[nodiscard]] bool is_along_rows(const SlicingChoice& choice, const SlicedRead& read) const;
+  /// Elements from what an iteration of the fast loop touches to what the next one does, along the
+  /// axis along which neighbours are contiguous; at least 1.
+  [[nodiscard]] std::int64_t distance_of_neighbours(const SlicingChoice& choice,
+                                                    const SlicedRead& read) const;
   /// What results cost beyond their bytes where threads write across rows.
   void add_laid_writes(const SlicingChoice& choice, Work& work) const;
   /// By which factor a processor is slower for the way that arrays lie.
@@ -197,6 +201,10 @@ class SlicingCost {
   [[nodiscard]] double sectors_of_rows(const SlicedRead& read, const SlicingChoice& choice) const;
   /// Items of a thread that read different elements.
   [[nodiscard]] double own_items(const SlicedRead& read, const SlicingChoice& choice) const;
+  /// Of what the items of a thread read in so many steps along the reduction, the share that it
+  /// loads: windows overlap.
+  [[nodiscard]] double window_share(const SlicedRead& read, const SlicingChoice& choice,
+                                    double steps) const;
   /// Whether the compiler keeps what inner loops read for all steps of the reduction.
   [[nodiscard]] bool stays_in_registers(const SlicedRead& read, const SlicingChoice& choice) const;
   /// How a warp reads a tile.
@@ -268,13 +276,16 @@ class SlicingCost {
 
   mutable Tiles tiles_{};
   // stages and the like come round outside of what tells these apart
-  mutable std::array<KnownWork, 16> works_{};
+  mutable std::array<KnownWork, 32> works_{};
   const SlicingProblem& problem_;
   const MachineModel& machine_;
   [[nodiscard]] double share_of_results(double shift_of_fast, double shift_of_slow) const;
   const std::array<std::size_t, most_fetchable> first_reads_ = first_reads();
   const double density_ = share_of_results(0, 0);  // of results in their box
-  const double outer_steps_ = outer_steps();       // of reductions around the one that is cut
+  /// Whether steps of the reduction shift what the items of a thread read.
+  [[nodiscard]] bool has_windows() const;
+  const bool has_windows_ = has_windows();
+  const double outer_steps_ = outer_steps();  // of reductions around the one that is cut
   /// Of the length of the reduction that is cut, on average over the results.
   [[nodiscard]] double share_of_steps() const;
   const double share_of_steps_ = share_of_steps();

@@ -841,13 +841,9 @@ class ProblemReader {
     };
     const bool is_across =
         !read.axes.empty() && read.mentions[fast_loop] && read.axes.back().coefficients[0] == 0;
-    // `a[i + k]`: neighbours read nearly the same elements; short windows of rows come from a cache
-    // as fast
-    constexpr std::int64_t least_window_of_rows = 24;
+    // `a[i + k]`: neighbours read nearly the same elements
     const auto is_window = [&](const SlicedRead::Axis& axis) {
-      return axis.coefficients[fast_loop] != 0 && axis.coefficients[reduced_loop] != 0 &&
-             (!problem_.has(slow_loop) ||
-              problem_.loops[reduced_loop].length >= least_window_of_rows);
+      return axis.coefficients[fast_loop] != 0 && axis.coefficients[reduced_loop] != 0;
     };
     // `g[y + u, x + v]` with results for each u and v: so do the items of a thread
     const auto is_window_of_results = [&](const SlicedRead::Axis& axis) {

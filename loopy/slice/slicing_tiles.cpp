@@ -80,7 +80,9 @@ void SlicingCost::make_tiles(const SlicingChoice& choice) const {
       continue;
     }
     tiles_.matrices[read.fetchable] = tiles_.of_reads.size() - 1;
+    // neighbouring results of a window read neighbours: its rows stay as they are
     tiles_.transposes[read.fetchable] = columns(read).coefficients[reduced_loop] != 0 &&
+                                        columns(read).coefficients[fast_loop] == 0 &&
                                         rows(read).coefficients[reduced_loop] == 0 &&
                                         ((read.mentions[fast_loop] && choice.fast[2] > 1) ||
                                          (read.mentions[slow_loop] && choice.slow[2] > 1));

@@ -103,7 +103,30 @@ SlicingCost::Work SlicingCost::make_work(const SlicingChoice& choice) const {
   return work;
 }
 
+double SlicingCost::window_share(const SlicedRead& read, const SlicingChoice& choice,
+                                 double steps) const {
+  if (!read.mentions[reduced_loop] || read.is_gathered || machine_.is_cpu) {
+    return 1;
+  }
+  double distinct = (read.mentions[fast_loop] ? choice.fast[0] : 1) *
+                    (read.mentions[slow_loop] ? choice.slow[0] : 1);
+  for (const SlicedRead::Axis& axis : read.axes) {
+    double along = 1;
+    for (std::size_t i = 0; i < loop_count; ++i) {
+      const double values = i == fast_loop           ? choice.fast[2]
+                            : i == slow_loop         ? choice.slow[2]
+                            : i == reduced_loop      ? steps
+                            : choice.is_in_thread(i) ? static_cast<double>(problem_.loops[i].length)
+                                                     : 1;
+      along += static_cast<double>(std::abs(axis.coefficients[i])) * (values - 1);
+    }
+    distinct *= along;
+  }
+  return std::min(1.0, distinct / (own_items(read, choice) * steps));
+}
+
 void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
+  const double steps_together = unrolled_steps(choice, work);
   double guarded_instructions = problem_.in_sum.count();
   double guarded_latency = 0;
   for (const SlicedRead& read : problem_.reads) {
@@ -113,10 +136,12 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
                               (read.other_steps > 1 && !stays_in_registers(read, choice));
     const double own_steps = (is_each_step && read.is_in_cut_sum ? work.steps : 1) *
                              read.other_steps * read.repeats * read.density;
-    // what neighbouring items read, too, stays in a register
+    // what neighbouring items read, too, stays in a register, and so does what steps read again
+    // that are written out
+    const double share = is_each_step ? window_share(read, choice, steps_together) : 1;
     const double per_warp =
-        own_steps *
-        (own_items + (read.times - 1) * (read.is_gathered ? own_items : std::sqrt(own_items)));
+        own_steps * (own_items * share +
+                     (read.times - 1) * (read.is_gathered ? own_items : std::sqrt(own_items)));
     const bool is_looked_up = read.is_gathered && !is_fetched(choice, read.fetchable);
     const double elements =
         is_looked_up ? gathered_elements(read, choice, per_warp) : tile_of(read, choice).elements;
@@ -151,7 +176,7 @@ void SlicingCost::add_reads(const SlicingChoice& choice, Work& work) const {
                               read.axes[fastest_axis(choice, read)].coefficients[reduced_loop] != 0;
         work.direct_bytes =
             std::max(work.direct_bytes, is_along ? read.element_bytes : gpu::sector_bytes);
-        work.direct_loads += own_items;
+        work.direct_loads += own_items * share;
         guarded_latency += guarded_load_clocks;
       }
     }
@@ -273,7 +298,10 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
   }
   // sectors of 32 bytes that a warp's load touches
   const bool is_along = is_along_rows(choice, read);
-  const double stride = is_along ? choice.fast[2] * read.element_bytes : 32;
+  const double stride = is_along ? choice.fast[2] *
+                                       static_cast<double>(distance_of_neighbours(choice, read)) *
+                                       read.element_bytes
+                                 : 32;
   const double strided = read.mentions[fast_loop] ? std::min<double>(choice.fast[1], 32) : 1;
   const double rows = read.mentions[slow_loop] ? std::max(1.0, 32.0 / choice.fast[1]) : 1;
   double sectors =
@@ -294,7 +322,9 @@ void SlicingCost::add_direct(const SlicedRead& read, const SlicingChoice& choice
   }
   const FreeLayout::Way* way = find_way(choice, read.free_layout);
   sectors += way != nullptr && is_along && !way->has_aligned_rows ? 1 : 0;
-  const double width = choice.is_vector && is_along ? choice.fast[2] : 1;
+  const bool is_shifted = is_along && fastest_axis(choice, read) < read.axes.size() &&
+                          read.axes[fastest_axis(choice, read)].coefficients[reduced_loop] != 0;
+  const double width = choice.is_vector && is_along && !is_shifted ? choice.fast[2] : 1;
   work.cache_clocks +=
       per_warp * work.warps * sectors * 32 / machine_.cache_bytes_per_clock / std::sqrt(width);
   work.instructions += per_warp * work.warps / width;
@@ -313,13 +343,22 @@ SlicingCost::SharedAccess SlicingCost::shared_access(const SlicedRead& read,
       (!read.axes.empty() && read.axes.back().coefficients[fast_loop] != 0);
   const std::size_t along =
       read.axes.size() - (is_transposed(choice, read.fetchable) && read.axes.size() > 1 ? 2 : 1);
-  // vectors begin at multiples of their length
-  const bool is_by_number =
-      goes_along_rows && !read.axes.empty() && begins_anywhere(read.axes[along]);
-  const double width = is_by_number      ? 1
-                       : goes_along_rows ? (wide % 4 == 0   ? 4
-                                            : wide % 2 == 0 ? 2
-                                                            : 1)
+  // elements between neighbours along the fast loop
+  const std::int64_t stride =
+      goes_along_rows && is_fast && !read.axes.empty()
+          ? std::max<std::int64_t>(1, std::abs(read.axes[along].coefficients[fast_loop]))
+          : 1;
+  // vectors begin at multiples of their length: windows do whose steps are written out
+  const bool is_window =
+      goes_along_rows && !read.axes.empty() && (stride > 1 || begins_anywhere(read.axes[along]));
+  const bool is_written_out = is_window && choice.is_unrolled &&
+                              read.axes[along].coefficients[reduced_loop] != 0 &&
+                              !tile_of(read, choice).is_matrix;
+  const std::int64_t reach = wide * stride;
+  const double width = is_window && !is_written_out ? 1
+                       : goes_along_rows            ? (reach % 4 == 0   ? 4
+                                                       : reach % 2 == 0 ? 2
+                                                                        : 1)
                                          : static_cast<double>(steps_of_group(read, choice));
   const double lanes = machine_.warp_lanes;
   const double distinct =
@@ -329,8 +368,9 @@ SlicingCost::SharedAccess SlicingCost::shared_access(const SlicedRead& read,
   // those of contiguous items meet in the same banks
   const auto places = static_cast<unsigned>(
       std::max(1.0, machine_.shared_bytes_per_clock / (width * read.element_bytes)));
-  const auto apart = static_cast<unsigned>(goes_along_rows ? std::max(1.0, wide / width)
-                                                           : static_cast<double>(wide));
+  const auto apart =
+      static_cast<unsigned>(goes_along_rows ? std::max(1.0, static_cast<double>(reach) / width)
+                                            : static_cast<double>(wide));
   const double different = places / std::gcd(places, apart);
   // loads of 16 bytes take a quarter of a warp at a time: what quarters have in common is read once
   // if they begin alike, which they do not where rows of threads end within a warp
