@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -50,7 +51,9 @@ class Lowering {
           return simple ? lower(*simple, type) : product(e, type);
         },
         [&](const Quotient& e) {
-          return cast_unless_floating(lower(e.numerator, type), type) / lower(e.denominator, type);
+          const auto [numerator, denominator] =
+              met(cast_unless_floating(lower(e.numerator, type), type), lower(e.denominator, type));
+          return numerator / denominator;
         },
         [&](const FloorDiv& e) { return floor_division(e, expr, type_of_division(expr, type)); },
         [&](const Modulo& e) { return remainder(e, expr, type_of_division(expr, type)); },
@@ -115,6 +118,20 @@ class Lowering {
     return is_integer ? cgen::cast(number_type(type), expr) : expr;
   }
 
+  /// Two operands of one operation: f16 and bf16 meet in f32, since neither holds the other's
+  /// values.
+  [[nodiscard]] static std::pair<cgen::Expr, cgen::Expr> met(const cgen::Expr& left,
+                                                             const cgen::Expr& right) {
+    const auto left_kind = cgen::scalar_kind(cgen::value_type(left.type()));
+    const auto right_kind = cgen::scalar_kind(cgen::value_type(right.type()));
+    const auto is_short = [](const auto& kind) {
+      return kind == cgen::ScalarKind::f16 || kind == cgen::ScalarKind::bf16;
+    };
+    const bool differ = is_short(left_kind) && is_short(right_kind) && left_kind != right_kind;
+    return differ ? std::pair(cgen::cast(cgen::f32, left), cgen::cast(cgen::f32, right))
+                  : std::pair(left, right);
+  }
+
   cgen::Expr name_value(const Name& e, const Type& type) const {
     const auto found = scope_.values->find(e.name);
     if (found == scope_.values->end()) {
@@ -161,7 +178,8 @@ class Lowering {
     cgen::Expr result = lower(terms.front(), type);
     for (std::size_t i = 1; i < terms.size(); ++i) {
       const std::optional<Expr> subtracted = subtracted_term(terms[i]);
-      result = subtracted ? result - lower(*subtracted, type) : result + lower(terms[i], type);
+      const auto [left, right] = met(result, lower(subtracted.value_or(terms[i]), type));
+      result = subtracted ? left - right : left + right;
     }
     return result;
   }
@@ -172,7 +190,8 @@ class Lowering {
     first = is_negated ? 1 : 0;
     cgen::Expr result = lower(e.factors[first], type);
     for (std::size_t i = first + 1; i < e.factors.size(); ++i) {
-      result = result * lower(e.factors[i], type);
+      const auto [left, right] = met(result, lower(e.factors[i], type));
+      result = left * right;
     }
     return is_negated ? -result : result;
   }
@@ -372,8 +391,7 @@ class Lowering {
 
   cgen::Expr comparison(const Comparison& e) const {
     const Type type = compared_type(e);
-    cgen::Expr left = compared(e.left, type);
-    cgen::Expr right = compared(e.right, type);
+    auto [left, right] = met(compared(e.left, type), compared(e.right, type));
     const auto left_kind = integer_kind(left);
     const auto right_kind = integer_kind(right);
     if (left_kind && right_kind && is_mixed(*left_kind, *right_kind) &&
@@ -483,8 +501,7 @@ class Lowering {
   }
 
   cgen::Expr choice(const cgen::Expr& condition, const Conditional& e, const Type& type) const {
-    const cgen::Expr then_value = lower(e.then_value, type);
-    const cgen::Expr else_value = lower(e.else_value, type);
+    const auto [then_value, else_value] = met(lower(e.then_value, type), lower(e.else_value, type));
     return cgen::select(condition, as_value_of(else_value.type(), then_value),
                         as_value_of(then_value.type(), else_value));
   }

@@ -97,6 +97,17 @@ TEST(ComplexArrays, AreCopiedByVectors) {
   EXPECT_NE(generate_text(tiles, Target::cuda).find("copy_async_16("), std::string::npos);
 }
 
+TEST(ShortFloats, MeetInF32) {
+  const Kernel kernel =
+      make_kernel("{[i, k]: 0 <= i < n and 0 <= k < 16}",
+                  "o[i] = sum_f32(k, a[i, k]*b[k] - b[0]/2 + a[i, 3]/b[4])\n"
+                  "q[i] = a[i, 0] + b[1] if a[i, 1] < b[2] else b[3]\n"
+                  "r[i] = a[i, 0] if a[i, 1] < 0 else b[3]",
+                  typed_arguments("a: f16[n, 16]; b: bf16[16]; o: f32[n]; q: bf16[n]; r: f32[n]"));
+  expect_same_everywhere(apply_recipe(kernel, "split_iname(i, 32, outer_tag=g.0, inner_tag=l.0)"),
+                         kernel, {{"n", 100}});
+}
+
 // where the target does not compute with them, they are stored as bits and computed with in f32
 TEST(ShortFloats, AreComparedWithTheInterpreter) {
   for (const runtime::Device& device : rtcg::runtime::judged_devices()) {
