@@ -137,6 +137,22 @@ Affine with_remainders(Affine expr, const std::vector<Remainder>& remainders) {
   return expr;
 }
 
+/// With quotients and remainders in place of names that quotients are of, where these are there,
+/// too: `8 q + x` with q = x // 8 is `16 q + x % 8`.
+Affine with_names_apart(Affine expr, const std::vector<Remainder>& remainders) {
+  for (const Remainder& each : remainders) {
+    const Affine::Terms terms = each.of.terms();
+    const auto name = std::find_if(terms.begin(), terms.end(), [&](const Affine::Term& term) {
+      return term.coefficient == 1 && expr.coefficient(term.name) != 0;
+    });
+    if (name != terms.end() && expr.coefficient(each.quotient) != 0) {
+      const std::int64_t coefficient = expr.coefficient(name->name);
+      expr = expr - each.value() * coefficient + Affine(each.name(), coefficient);
+    }
+  }
+  return expr;
+}
+
 Affine without_remainders(Affine expr, const std::vector<Remainder>& remainders) {
   for (const Remainder& each : remainders) {
     if (expr.coefficient(each.name()) != 0) {
@@ -299,7 +315,10 @@ ConstraintSet with_digits_apart(ConstraintSet set) {
   }
   std::vector<Affine> open;
   for (const Affine& each : zeros) {
-    const std::vector<Affine> parts = splitter.split(with_remainders(each, remainders), false);
+    std::vector<Affine> parts = splitter.split(with_remainders(each, remainders), false);
+    if (parts.empty()) {
+      parts = splitter.split(with_names_apart(each, remainders), false);
+    }
     if (parts.empty()) {
       open.push_back(each);
     }

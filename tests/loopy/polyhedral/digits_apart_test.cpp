@@ -46,6 +46,17 @@ TEST(DigitsApart, TakeBoundsOfSums) {
   EXPECT_TRUE(with_digits_apart(set).implies(Constraint{Affine("a"), true}));
 }
 
+TEST(DigitsApart, TakeNamesApartByTheirQuotients) {
+  // elements 16*(i // 8) + i % 8 and 16*(j // 8) + j % 8 + 8, with p = i // 8 and q = j // 8
+  const ConstraintSet set =
+      set_of("{[i, j, p, q]: 0 <= i - 8*p < 8 and 0 <= j - 8*q < 8 and 8*p + i = 8*q + j + 8}");
+  EXPECT_FALSE(set.is_empty());
+  EXPECT_TRUE(with_digits_apart(set).is_empty());
+  const ConstraintSet next =
+      set_of("{[i, j, p, q]: 0 <= i - 8*p < 8 and 0 <= j - 8*q < 8 and 8*p + i = 8*q + j + 16}");
+  EXPECT_FALSE(with_digits_apart(next).is_empty());
+}
+
 TEST(DigitsApart, TakeRemaindersForDigits) {
   // x = 64*i + 4*j + k goes through tiles of 8 by 8 of an array with rows of 296: [8*(x // 2368) +
   // x // 8 % 8, 8*(x // 64 % 37) + x % 8], with q = x // 2368, u = x // 8, v = u // 8, s = x // 64,
