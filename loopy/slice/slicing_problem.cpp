@@ -61,6 +61,12 @@ class ProblemReader {
     for (const auto& [name, value] : parameters_) {
       set = set.substitute(name, Affine(value));
     }
+    if (set.is_empty()) {
+      throw InvalidInput("loopy.slicings.nothing_to_slice",
+                         fmt::format("loop '{}' of kernel '{}' has no iterations: give larger "
+                                     "values to the parameters that bound it",
+                                     iname, kernel_.name));
+    }
     const auto first = set.minimum(Affine(iname));
     const auto last = set.maximum(Affine(iname));
     if (!first || !last) {
@@ -86,6 +92,7 @@ class ProblemReader {
     std::string reason;
     std::vector<std::string> forbidden;  // others
     std::vector<std::string> partial;
+    std::vector<std::string> possible;
     for (const std::string& each : all_inames(kernel_)) {
       const auto is_within = [&](const Instruction& one) {
         return one.within_inames.count(each) != 0;
@@ -100,8 +107,15 @@ class ProblemReader {
       if (why && reason.empty()) {
         reason = fmt::format("; '{}': {}", each, *why);
       } else {
-        (why ? forbidden : partial).push_back(fmt::format("'{}'", each));
+        const bool is_around_all = std::all_of(all.begin(), all.end(), is_within);
+        (why ? forbidden : is_around_all ? possible : partial).push_back(fmt::format("'{}'", each));
       }
+    }
+    if (!possible.empty()) {
+      return fmt::format(
+          "no slicing of kernel '{}' that is listed fits these lengths and constraints, such as "
+          "the least number of threads; iterations of {} can run at once",
+          kernel_.name, fmt::join(possible, ", "));
     }
     const auto with_names = [](const char* text, const std::vector<std::string>& names) {
       return names.empty() ? "" : fmt::format("; {} {}", text, fmt::join(names, ", "));

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,9 @@
 #include "rtcg/loopy/tune/kernel_pack.h"
 
 namespace rtcg::loopy {
+namespace {
+constexpr std::string_view nothing_to_slice = "loopy.slicings.nothing_to_slice";
+}
 
 struct TunedExecutor::State {
   State(const Kernel& given, runtime::Device on, TunedExecutorOptions how)
@@ -40,7 +44,14 @@ struct TunedExecutor::State {
       }
     }
     if (options.tune) {
-      return search(sizes);
+      try {
+        return search(sizes);
+      } catch (const InvalidInput& error) {
+        if (error.code() != nothing_to_slice) {
+          throw;
+        }
+        return as_described(sizes);
+      }
     }
     if (const auto known = options.wisdom.find(kernel, device, sizes, options.free_layouts)) {
       if (auto executor = try_slicing(sizes, known->decision)) {
@@ -75,7 +86,11 @@ struct TunedExecutor::State {
         return chosen(std::move(*executor), text, TunedSource::model);
       }
     }
-    // too small to be cut, or nothing for the model
+    return as_described(sizes);
+  }
+
+  /// What is too small to be cut, has no iterations, or is nothing for the model.
+  Choice as_described(const IntegerValues& sizes) const {
     return chosen(Executor(tuned_kernel(kernel, sizes, {}), device), "", TunedSource::model);
   }
 
@@ -87,7 +102,7 @@ struct TunedExecutor::State {
     try {
       return std::make_unique<SlicingStream>(tuned_kernel(kernel, sizes, {}), constraints);
     } catch (const InvalidInput& error) {
-      if (error.code() != "loopy.slicings.nothing_to_slice") {
+      if (error.code() != nothing_to_slice) {
         throw;
       }
     }

@@ -635,6 +635,8 @@ TEST(SlicingStream, RefusesLayoutsThatAreFixed) {
 
 TEST(SlicingStream, RefusesKernelsWithoutSizesOrResults) {
   EXPECT_ERROR("loopy.slicings.missing_parameter", SlicingStream(matmul(), {}));
+  const Kernel copy = make_kernel("{[i]: 0 <= i < n}", "c[i] = a[i]", {.default_type = cgen::f32});
+  EXPECT_ERROR("loopy.slicings.nothing_to_slice", SlicingStream(copy, {.parameters = {{"n", 0}}}));
   EXPECT_ERROR(
       "loopy.slicings.nothing_to_slice",
       SlicingStream(make_kernel("{[i]: 0 <= i < 8}", "c[0] = 1", {.arguments = "c: f32[1]"}), {}));

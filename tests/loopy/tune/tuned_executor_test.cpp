@@ -82,6 +82,17 @@ TEST_F(TunedExecutorOnHost, RunsWhatIsSmallerThanAWarp) {
   EXPECT_EQ(executor.choice({{"n", 1}}).slicing, "i: g.0");
 }
 
+TEST_F(TunedExecutorOnHost, RunsWhatHasNoElements) {
+  TunedExecutorOptions options;
+  options.wisdom = Wisdom(folder_ + "/wisdom.jsonl");
+  const TunedExecutor executor(twice(), host_, options);
+  expect_twice(executor, 0);
+  EXPECT_EQ(executor.choice({{"n", 0}}).slicing, "");
+  options.tune.emplace();
+  options.tune->max_candidates = 2;
+  expect_twice(TunedExecutor(twice(), host_, options), 0);
+}
+
 TEST_F(TunedExecutorOnHost, RunsWhatCannotBeCut) {
   const Kernel powers = make_kernel("{[i]: 0 <= i < n}", "out[i + 1] = 2*out[i]",
                                     {.name = "powers", .arguments = "out: f32[n + 1]; n: i32"});
