@@ -227,7 +227,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"{[d, e, i, j]: 0 <= d < 3 and 0 <= e < 6400 and 0 <= i, j < 20}",
                          "g[d, e, i] = sum(j, m[d, i, j]*u[e, j])"},
                     Case{"{[i, j]: 0 <= i < 3000 and 0 <= j < 700}", "s[i] = sum(j, a[i, j])"},
-                    Case{"{[i, j]: 0 <= i, j < 1000}", "b[j, i] = 2*a[i, j]", {"a"}}));
+                    Case{"{[i, j]: 0 <= i, j < 1000}", "b[j, i] = 2*a[i, j]", {"a"}},
+                    Case{"{[r, t, k]: 0 <= r < 64 and 0 <= t < 4000 and 0 <= k < 16}",
+                         "y[r, t] = sum(k, h[k]*x[r, 2*t + k])"}));
 
 }  // namespace
 }  // namespace rtcg::loopy::detail
