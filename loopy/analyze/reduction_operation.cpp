@@ -74,7 +74,8 @@ ReductionOperation::ReductionOperation(const Kernel& kernel, const Reduction& re
                                        std::vector<cgen::Type> types)
     : name_(reduction.operation),
       types_(std::move(types)),
-      rule_(find_rule_operation(kernel, reduction)) {}
+      rule_(find_rule_operation(kernel, reduction)),
+      is_ordered_(!reduction.order.empty()) {}
 
 bool ReductionOperation::has_place() const noexcept {
   return name_ == "argmin" || name_ == "argmax";

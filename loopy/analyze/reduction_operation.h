@@ -22,6 +22,8 @@ class ReductionOperation {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::vector<cgen::Type>& types() const noexcept { return types_; }
   [[nodiscard]] bool has_place() const noexcept;
+  /// Whether only neighbours may be combined, the earlier one on the left.
+  [[nodiscard]] bool is_ordered() const noexcept { return is_ordered_; }
   /// Whether the operands may occur several times in the result.
   [[nodiscard]] bool repeats_operands() const noexcept {
     return has_place() || rule_ || name_ == "minimum" || name_ == "maximum";
@@ -41,6 +43,7 @@ class ReductionOperation {
   std::string name_;
   std::vector<cgen::Type> types_;
   std::optional<RuleOperation> rule_;
+  bool is_ordered_;
 };
 
 }  // namespace rtcg::loopy

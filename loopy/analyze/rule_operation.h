@@ -16,8 +16,8 @@ namespace rtcg::loopy {
 ///     merged(n, m, n2, m2) := make_tuple(n + n2, (n*m + n2*m2)/(n + n2))    {neutral=0:0}
 ///
 /// The author of the rule guarantees that it is associative and that the neutral element is
-/// neutral. Reductions also require that it is commutative: the order of combination depends on the
-/// tags. Scans keep the order.
+/// neutral. Reductions combine their elements in an order that depends on the tags, unless they
+/// have one, see in_order.h. Scans keep the order.
 struct RuleOperation {
   std::vector<std::string> parameters{};
   std::vector<Expr> values{};  ///< without calls of rules

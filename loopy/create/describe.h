@@ -383,6 +383,9 @@ class Operation {
 /// Two values: the smallest one and its place.
 [[nodiscard]] Value argmin(const Over& over, const Value& operand, const Value& place);
 [[nodiscard]] Value argmax(const Over& over, const Value& operand, const Value& place);
+/// The last operand of a reduction by a rule whose elements are to be combined in the order of the
+/// inames: `reduce(after, j, {a(j), b(j), in_order(j)})`.
+[[nodiscard]] Value in_order(const Over& over);
 /// A reduction as a scan: `scan(sum(j, a(j)))`.
 /// @throws InvalidInput  loopy.describe.scan: `reduction` is not a reduction
 [[nodiscard]] Value scan(const Value& reduction, SourceOrigin where = SourceOrigin::current());

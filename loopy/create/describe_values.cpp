@@ -5,6 +5,7 @@
 #include "rtcg/loopy/analyze/image.h"
 #include "rtcg/loopy/create/declaration.h"
 #include "rtcg/loopy/create/parse_arguments.h"
+#include "rtcg/loopy/symbolic/in_order.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"
 
@@ -394,12 +395,14 @@ Value reduce_over(const Operation& operation, const Over& over, const std::vecto
          fmt::format("'{}' is not an operation of reductions: there are {}; others are rules",
                      operation.name(), fmt::join(known_operations, ", ")));
   }
-  if (operands.empty() || (!is_rule && operands.size() != (is_tuple ? 2U : 1U))) {
+  Reduction reduction{operation.name(), {}, exprs_of(operands)};
+  reduction.order = take_order(reduction.operands);
+  const std::size_t count = reduction.operands.size();
+  if (count == 0 || (!is_rule && count != (is_tuple ? 2U : 1U))) {
     fail("loopy.describe.operands", where,
          fmt::format("{} over inames takes {}, found {}", operation.name(),
-                     is_tuple ? "a value and its place" : "one value", operands.size()));
+                     is_tuple ? "a value and its place" : "one value", count));
   }
-  Reduction reduction{operation.name(), {}, exprs_of(operands)};
   Mentions mentions = mentions_of(operands, operation.mentions());
   for (const Iname& each : over.inames()) {
     reduction.inames.emplace_back(std::string_view(each));
@@ -428,6 +431,15 @@ Value argmin(const Over& over, const Value& operand, const Value& place) {
 }
 Value argmax(const Over& over, const Value& operand, const Value& place) {
   return reduce_over("argmax", over, {operand, place}, {});
+}
+Value in_order(const Over& over) {
+  Call call{std::string(in_order_function), {}};
+  Mentions mentions;
+  for (const Iname& each : over.inames()) {
+    call.arguments.emplace_back(Name{std::string(std::string_view(each))});
+    mentions = joined(mentions, each.mentions());
+  }
+  return {std::move(call), mentions};
 }
 Value scan(const Value& reduction, SourceOrigin where) {
   const Reduction* scanned = get_if<Reduction>(reduction.expr());

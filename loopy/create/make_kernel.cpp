@@ -14,6 +14,7 @@
 #include "rtcg/loopy/create/keep_projections.h"
 #include "rtcg/loopy/create/kernel_parts.h"
 #include "rtcg/loopy/create/make_kernel_with_callees.h"
+#include "rtcg/loopy/create/ordered_reductions.h"
 #include "rtcg/loopy/create/parse_arguments.h"
 #include "rtcg/loopy/create/parse_statements.h"
 #include "rtcg/loopy/create/refuse_half_written.h"
@@ -254,6 +255,7 @@ class KernelMaker {
     if (!kernel.rules.empty()) {
       check_rule_operations(kernel);
     }
+    kernel = detail::with_ordered_reductions(std::move(kernel));
     if (parts_.default_type) {
       for (Argument& argument : kernel.arguments) {
         if (!argument.type) {

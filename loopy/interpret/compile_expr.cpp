@@ -683,18 +683,39 @@ ExprCompiler::compile_terms(const Reduction& reduction, ScalarKind around) {
   const Nest nest(machine_, constraints_of(machine_.kernel(), own), reduction.inames, known_);
   const NameSet outside = known_;
   known_ = all;
-  std::vector<Evaluate> operands = compile_each(reduction.operands, around);
+  const std::vector<Evaluate> operands = compile_each(reduction.operands, around);
+  const std::vector<Evaluate> order = compile_each(reduction.order, around);
   known_ = outside;
-  return [nest, operands](Machine& m, const std::function<void(std::vector<Value>)>& use) {
+  const auto values_of = [](Machine& m, const std::vector<Evaluate>& exprs) {
+    std::vector<Value> values;
+    values.reserve(exprs.size());
+    for (const Evaluate& each : exprs) {
+      values.push_back(each(m));
+    }
+    return values;
+  };
+  return [nest, operands, order, values_of](Machine& m,
+                                            const std::function<void(std::vector<Value>)>& use) {
+    if (order.empty()) {
+      nest.run(m, [&] {
+        use(values_of(m, operands));
+        return true;
+      });
+      return;
+    }
+    std::vector<std::pair<std::vector<Value>, std::vector<Value>>> terms;
     nest.run(m, [&] {
-      std::vector<Value> values;
-      values.reserve(operands.size());
-      for (const Evaluate& each : operands) {
-        values.push_back(each(m));
-      }
-      use(std::move(values));
+      terms.emplace_back(values_of(m, order), values_of(m, operands));
       return true;
     });
+    std::stable_sort(terms.begin(), terms.end(), [](const auto& left, const auto& right) {
+      return std::lexicographical_compare(
+          left.first.begin(), left.first.end(), right.first.begin(), right.first.end(),
+          [](const Value& a, const Value& b) { return a.integer < b.integer; });
+    });
+    for (auto& each : terms) {
+      use(std::move(each.second));
+    }
   };
 }
 

@@ -30,21 +30,29 @@ Kernel spread_over_grids(Kernel kernel, const PreprocessOptions& options) {
   for (const std::string& iname : grid_inames_of_scans(kernel)) {
     static_cast<void>(why_not([&] { return kernel = scan_over_grid(kernel, iname); }));
   }
-  for (const std::string& iname : all_inames(kernel)) {
-    if (tag_of(kernel, iname).kind != AxisKind::grid) {
-      continue;
+  std::vector<std::string> open = all_inames(kernel);
+  std::erase_if(
+      open, [&](const std::string& iname) { return tag_of(kernel, iname).kind != AxisKind::grid; });
+  while (!open.empty()) {
+    // of an ordered reduction the axis of its outermost loop comes first
+    std::optional<std::string> refusal;
+    const auto next = std::find_if(open.begin(), open.end(), [&](const std::string& iname) {
+      const bool is_reduced = std::any_of(
+          kernel.instructions.begin(), kernel.instructions.end(),
+          [&](const Instruction& each) { return reduction_inames(each).count(iname) != 0; });
+      const auto why = is_reduced
+                           ? why_not([&] { return kernel = reduce_over_grid(kernel, iname); })
+                           : std::nullopt;
+      if (why && !refusal) {
+        refusal = fmt::format("blocks of '{}', tagged {}, cannot share a reduction: {}", iname,
+                              to_string(tag_of(kernel, iname)), *why);
+      }
+      return !why;
+    });
+    if (next == open.end()) {
+      throw Unsupported("loopy.realize_reductions.parallel_iname", *refusal);
     }
-    const bool is_reduced = std::any_of(
-        kernel.instructions.begin(), kernel.instructions.end(),
-        [&](const Instruction& each) { return reduction_inames(each).count(iname) != 0; });
-    if (!is_reduced) {
-      continue;
-    }
-    if (const auto why = why_not([&] { return kernel = reduce_over_grid(kernel, iname); })) {
-      throw Unsupported("loopy.realize_reductions.parallel_iname",
-                        fmt::format("blocks of '{}', tagged {}, cannot share a reduction: {}",
-                                    iname, to_string(tag_of(kernel, iname)), *why));
-    }
+    open.erase(next);
   }
   return kernel;
 }

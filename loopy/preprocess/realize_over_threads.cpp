@@ -128,18 +128,21 @@ std::vector<Expr> Realizer::by_tree(const ReductionOperation& operation, const A
   std::string last = add_statements("_store", parts.at(Name{whole}), as_names(own.names),
                                     parts.arrays, within, around, own.last);
   std::int64_t open = length;
+  std::int64_t distance = 1;  // of ordered values that are left
   for (int stage = 0; open > 1; ++stage) {
-    // the upper part is added to the lower one, whose length is a power of two
-    const std::int64_t lower = next_power_of_two(open) / 2;
+    // the upper part is added to the lower one, whose length is a power of two; of neighbours each
+    // second one is added to the one before
+    const std::int64_t left = operation.is_ordered() ? (open + 1) / 2 : next_power_of_two(open) / 2;
     const std::string lane =
-        add_axis_iname(fmt::format("{}_stage_{}", iname, stage), iname, open - lower);
+        add_axis_iname(fmt::format("{}_stage_{}", iname, stage), iname, open - left);
     NameSet stage_within = around.within_inames;
     stage_within.insert(lane);
-    const std::vector<Expr> here = parts.at(Name{lane});
-    last = add_combination(operation, fmt::format("_stage_{}", stage), here,
-                           parts.at(name(lane) + Expr(lower)), parts.arrays, stage_within, around,
-                           last);
-    open = lower;
+    const Expr place = operation.is_ordered() ? Expr(2 * distance) * name(lane) : name(lane);
+    last = add_combination(operation, fmt::format("_stage_{}", stage), parts.at(place),
+                           parts.at(place + Expr(operation.is_ordered() ? distance : left)),
+                           parts.arrays, stage_within, around, last);
+    open = left;
+    distance *= 2;
   }
   new_dependencies_.insert(last);
   return parts.at(0);
@@ -186,13 +189,17 @@ bool Realizer::can_shuffle(const ReductionOperation& operation, const std::strin
 }
 
 void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& own,
-                             std::int64_t lanes, const NameSet& within, const Instruction& around,
-                             bool is_part) {
+                             std::int64_t lanes, const Expr& lane, const NameSet& within,
+                             const Instruction& around, bool is_part) {
   const std::vector<Expr> here = as_names(own.names);
   if (lanes > 1 && !is_part && (operation.name() == "any" || operation.name() == "all")) {
     const std::string vote = operation.name() == "any" ? warp_any_function : warp_all_function;
     own.last = add_statement(own.names.front() + "_vote", here.front(), call(vote, here), within,
                              around, own.last);
+    return;
+  }
+  if (operation.is_ordered()) {
+    combine_neighbours(operation, own, lanes, lane, within, around, is_part);
     return;
   }
   // values are fetched by all lanes before any of them decides what to take, or need not decide
@@ -221,6 +228,40 @@ void Realizer::combine_lanes(const ReductionOperation& operation, Accumulated& o
   }
 }
 
+void Realizer::combine_neighbours(const ReductionOperation& operation, Accumulated& own,
+                                  std::int64_t lanes, const Expr& lane, const NameSet& within,
+                                  const Instruction& around, bool is_part) {
+  const std::vector<Expr> here = as_names(own.names);
+  std::vector<std::string> left;
+  std::vector<std::string> right;
+  for (std::size_t i = 0; lanes > 1 && i < here.size(); ++i) {
+    left.push_back(add_temporary(own.names[i] + "_left", operation.types()[i]));
+    right.push_back(add_temporary(own.names[i] + "_right", operation.types()[i]));
+  }
+  for (std::int64_t distance = 1; distance < lanes; distance *= 2) {
+    const Expr is_left = Comparison{ComparisonOp::less, modulo(lane, 2 * distance), distance};
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      std::vector<Expr> arguments = {here[i], distance};
+      if (is_part) {
+        arguments.emplace_back(lanes);
+      }
+      // all lanes fetch before any of them decides on which side its value is
+      own.last =
+          add_statement(own.names[i] + "_fetch", Name{right[i]},
+                        call(shuffle_xor_function, std::move(arguments)), within, around, own.last);
+      own.last =
+          add_statement(own.names[i] + "_first", Name{left[i]},
+                        Conditional{is_left, here[i], Name{right[i]}}, within, around, own.last);
+      own.last =
+          add_statement(own.names[i] + "_second", Name{right[i]},
+                        Conditional{is_left, Name{right[i]}, here[i]}, within, around, own.last);
+    }
+    own.last = assign_combined(operation, fmt::format("_lanes_{}", distance), here,
+                               operation.combine(as_names(left), as_names(right)), own.names,
+                               within, around, own.last);
+  }
+}
+
 /// Several rows of threads share a warp: each exchanges values among its own lanes, whether or not
 /// the others have a row.
 std::vector<Expr> Realizer::by_exchanges(const ReductionOperation& operation,
@@ -229,7 +270,7 @@ std::vector<Expr> Realizer::by_exchanges(const ReductionOperation& operation,
   Accumulated own = accumulated;
   NameSet within = around.within_inames;
   within.insert(whole_axis(iname));
-  combine_lanes(operation, own, length_of(iname), within, around, true);
+  combine_lanes(operation, own, length_of(iname), Name{whole_axis(iname)}, within, around, true);
   mark_same_in_all_threads(own.names);
   new_dependencies_.insert(own.last);
   return as_names(own.names);
@@ -245,7 +286,7 @@ std::vector<Expr> Realizer::by_shuffles(const ReductionOperation& operation,
   const Expr thread = Name{whole_axis(iname)};
   NameSet within = around.within_inames;
   within.insert(whole_axis(iname));
-  combine_lanes(operation, own, warp_size, within, around);
+  combine_lanes(operation, own, warp_size, thread, within, around);
   if (warps > 1) {
     const SharedParts parts = add_parts(operation, own, iname, warps, around);
     Instruction first_lane = around;
@@ -267,7 +308,7 @@ std::vector<Expr> Realizer::by_shuffles(const ReductionOperation& operation,
     }
     total.last = add_statements("_load", as_names(total.names), loaded, total.names, within, around,
                                 own.last);
-    combine_lanes(operation, total, lanes, within, around);
+    combine_lanes(operation, total, lanes, thread, within, around);
     own = total;
   }
   mark_same_in_all_threads(own.names);

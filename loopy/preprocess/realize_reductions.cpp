@@ -2,12 +2,16 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/count_points.h"
 #include "rtcg/loopy/analyze/index_cases.h"
+#include "rtcg/loopy/analyze/reduction_order.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/preprocess/realizer.h"
+#include "rtcg/loopy/schedule/loop_tree.h"
+#include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/guarded_reads.h"
@@ -15,6 +19,15 @@
 
 namespace rtcg::loopy {
 namespace {
+
+std::vector<std::string> words_of_tags(const Kernel& kernel,
+                                       const std::vector<std::string>& inames) {
+  std::vector<std::string> words;
+  for (const std::string& iname : inames) {
+    words.push_back(to_string(tag_of(kernel, iname)));
+  }
+  return words;
+}
 
 constexpr const char* tuple_function = "(tuple)";  // no name of a user's function
 
@@ -536,9 +549,83 @@ std::vector<Expr> Realizer::realize_reduction(const Reduction& reduction,
   const Instruction around = without_idle_lanes(reduction, statement);
   const std::vector<std::string> axes = block_inames(reduction, around);
   const ReductionOperation operation(kernel_, reduction, types_of_targets(kernel_, reduction));
+  if (operation.is_ordered()) {
+    return in_order(reduction, operation, axes, around);
+  }
   if (auto sums = on_tensor_cores(reduction, operation, around)) {
     return std::move(*sums);
   }
+  return over_axes(reduction, operation, axes, around);
+}
+
+std::vector<Expr> Realizer::in_order(const Reduction& reduction,
+                                     const ReductionOperation& operation,
+                                     std::vector<std::string> axes, const Instruction& around) {
+  const auto is_loop = [&](const std::string& iname) { return is_loop_iname(kernel_, iname); };
+  const auto is_lane = [&](const std::string& iname) { return tag_of(kernel_, iname).is_lane(); };
+  const auto is_axis = [&](const std::string& iname) { return !is_loop(iname) && !is_lane(iname); };
+  std::vector<std::string> preferred(axes.rbegin(), axes.rend());
+  std::copy_if(reduction.inames.begin(), reduction.inames.end(), std::back_inserter(preferred),
+               is_lane);
+  std::copy_if(reduction.inames.begin(), reduction.inames.end(), std::back_inserter(preferred),
+               is_loop);
+  const auto levels = levels_in_order(kernel_, reduction, preferred);
+  if (!levels) {
+    throw Unsupported(
+        "loopy.reduction_order.not_in_order",
+        fmt::format("no loops over {} go through '{}' in '{}' in its order: what one "
+                    "value of an outer one combines must be neighbours",
+                    fmt::join(reduction.inames, ", "), to_string(Expr(reduction)), around.id));
+  }
+  const auto end_of = [&](auto begin, const auto& is_kind) {
+    return std::find_if_not(begin, levels->end(), is_kind);
+  };
+  auto rounds = end_of(levels->begin(), is_loop);
+  if (rounds == levels->end()) {
+    rounds = levels->begin();  // loops alone
+  }
+  const auto end_of_axes = end_of(rounds, is_axis);
+  if (end_of(end_of(end_of_axes, is_lane), is_loop) != levels->end()) {
+    throw Unsupported(
+        "loopy.reduction_order.levels",
+        fmt::format("'{}' in '{}' keeps its order where threads are within loops, lanes within "
+                    "threads, and further loops within these; from the outermost on its loops are "
+                    "{}, tagged {}",
+                    to_string(Expr(reduction)), around.id, fmt::join(*levels, ", "),
+                    fmt::join(words_of_tags(kernel_, *levels), ", ")));
+  }
+  std::vector<std::string> loops;
+  std::copy_if(levels->begin(), levels->end(), std::back_inserter(loops), is_loop);
+  if (loops.size() > 1) {
+    kernel_.loop_priorities.push_back(loops);
+  }
+  axes.assign(std::make_reverse_iterator(end_of_axes), std::make_reverse_iterator(rounds));
+  Reduction own = reduction;
+  own.inames.assign(rounds, levels->end());
+  if (rounds == levels->begin()) {
+    return over_axes(own, operation, axes, around);
+  }
+  Instruction round = around;
+  round.within_inames.insert(levels->begin(), rounds);
+  Accumulated total;
+  for (std::size_t i = 0; i < operation.types().size(); ++i) {
+    total.names.push_back(add_temporary(base_name(reduction) + "_rounds" + operation.suffix(i),
+                                        operation.types()[i]));
+  }
+  total.last = add_statements("_init", as_names(total.names), operation.neutral(), total.names,
+                              around.within_inames, around, "");
+  const std::vector<Expr> values = over_axes(own, operation, axes, round);
+  round.depends_on.insert(new_dependencies_.begin(), new_dependencies_.end());
+  total.last = add_combination(operation, "_round", as_names(total.names), values, total.names,
+                               round.within_inames, round, total.last);
+  new_dependencies_.insert(total.last);
+  return as_names(total.names);
+}
+
+std::vector<Expr> Realizer::over_axes(const Reduction& reduction,
+                                      const ReductionOperation& operation,
+                                      const std::vector<std::string>& axes,
+                                      const Instruction& around) {
   NameSet within = around.within_inames;
   within.insert(axes.begin(), axes.end());
   Accumulated own = accumulate(reduction, operation, around, within);
@@ -661,6 +748,9 @@ std::string Realizer::combine_lane_parts(const ReductionOperation& operation,
     inames.push_back(add_loop(iname + "_part", 0, length_of(iname),
                               {is_loop ? AxisKind::sequential : AxisKind::unroll}));
     within.insert(inames.back());
+  }
+  if (operation.is_ordered() && inames.size() > 1) {
+    kernel_.loop_priorities.push_back(inames);
   }
   const std::string init = add_statements("_init", as_names(accumulated.names), operation.neutral(),
                                           accumulated.names, threads, around, accumulated.last);

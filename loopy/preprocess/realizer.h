@@ -59,6 +59,13 @@ class Realizer {
   /// The statement `around`, run only where the branches around the present expression are taken.
   [[nodiscard]] Instruction guarded(const Instruction& around) const;
   std::vector<Expr> realize_reduction(const Reduction& reduction, const Instruction& statement);
+  /// Over threads, lanes and the loops of each, as the tags say.
+  std::vector<Expr> over_axes(const Reduction& reduction, const ReductionOperation& operation,
+                              const std::vector<std::string>& axes, const Instruction& around);
+  /// Neighbours first: in each round of the outer loops what the threads or lanes have, in their
+  /// order; then the rounds.
+  std::vector<Expr> in_order(const Reduction& reduction, const ReductionOperation& operation,
+                             std::vector<std::string> axes, const Instruction& around);
   /// The statement without the lanes around it on which the reduction does not depend: its value is
   /// computed once for all of them.
   [[nodiscard]] Instruction without_idle_lanes(const Reduction& reduction,
@@ -224,9 +231,15 @@ class Realizer {
   /// Lanes whose distance is less than `lanes` and a power of two combine what they have: all get
   /// the result.
   ///
+  /// @param lane     the number of the lane, perhaps with a multiple of `lanes`
   /// @param is_part  other lanes of the warp may be elsewhere
   void combine_lanes(const ReductionOperation& operation, Accumulated& own, std::int64_t lanes,
-                     const NameSet& within, const Instruction& around, bool is_part = false);
+                     const Expr& lane, const NameSet& within, const Instruction& around,
+                     bool is_part = false);
+  /// The same in the order of the lanes.
+  void combine_neighbours(const ReductionOperation& operation, Accumulated& own, std::int64_t lanes,
+                          const Expr& lane, const NameSet& within, const Instruction& around,
+                          bool is_part);
   /// Shared arrays with an element for each thread along the other axes of the block, each lane,
   /// and `length` more.
   struct SharedParts {

@@ -114,8 +114,9 @@ class Writer {
           for (const std::string& iname : e.inames) {
             inames.push_back(name_of_(iname));
           }
-          return in_order("reduce " + function(e.operation) + " " + sorted("over", inames),
-                          all(e.operands));
+          const std::string operation = function(e.operation) + " " + sorted("over", inames);
+          const std::string reduction = in_order("reduce " + operation, all(e.operands));
+          return e.order.empty() ? reduction : in_order("by " + reduction, all(e.order));
         });
   }
   [[nodiscard]] std::string text(const Argument& argument) const {

@@ -63,6 +63,9 @@ struct HashFields {
       hash.add(iname);
     }
     add_all(hash, e.operands);
+    if (!e.order.empty()) {
+      add_all(hash, e.order);
+    }
   }
 };
 
@@ -111,7 +114,8 @@ struct SameFields {
     return l.type.hash() == r.type.hash() && l.operand == r.operand;
   }
   bool operator()(const Reduction& l, const Reduction& r) const {
-    return l.operation == r.operation && l.inames == r.inames && l.operands == r.operands;
+    return l.operation == r.operation && l.inames == r.inames && l.operands == r.operands &&
+           l.order == r.order;
   }
 };
 

@@ -131,11 +131,12 @@ struct Cast {
   Expr operand;
 };
 /// `operation(inames, operands)`: over all values of the inames; several operands where the
-/// operation works on tuples.
+/// operation works on tuples. `order` says which elements come first, see in_order.h.
 struct Reduction {
   std::string operation{};
   std::vector<std::string> inames{};
   std::vector<Expr> operands{};
+  std::vector<Expr> order{};
 };
 
 using ExprKinds =

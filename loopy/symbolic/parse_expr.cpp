@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/symbolic/in_order.h"
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -424,6 +425,7 @@ class ExprParser {
     }
     reader_.expect(",");
     result.operands = list_until(")");
+    result.order = take_order(result.operands);
     const bool is_tuple = operation == "argmin" || operation == "argmax";
     const bool is_rule = !is_known_operation(operation) && !result.operands.empty();
     if (!is_rule && result.operands.size() != (is_tuple ? 2U : 1U)) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/loopy/symbolic/in_order.h"
 #include "rtcg/loopy/symbolic/scan.h"
 
 namespace rtcg::loopy {
@@ -194,10 +195,14 @@ std::pair<std::string, Level> print_with_level(const Expr& expr) {
       },
       [](const Reduction& e) -> Result {
         const std::string inames = list_of(e.inames);
-        return {fmt::format("{}{}, {})",
+        const std::string order = e.order.empty()
+                                      ? ""
+                                      : fmt::format(", {}({})", in_order_function,
+                                                    join(e.order, Level::conditional, ", "));
+        return {fmt::format("{}{}, {}{})",
                             is_written_as_call(e.operation) ? e.operation + "("
                                                             : "reduce(" + e.operation + ", ",
-                            inames, join(e.operands, Level::conditional, ", ")),
+                            inames, join(e.operands, Level::conditional, ", "), order),
                 Level::primary};
       });
 }

@@ -110,10 +110,15 @@ Expr map_children(const Expr& expr, const std::function<Expr(const Expr&)>& map)
       [&](const Cast& e) {
         return one(e.operand, [&](Expr part) { return Cast{e.type, std::move(part)}; });
       },
-      [&](const Reduction& e) {
-        return all(e.operands, [&](std::vector<Expr> parts) {
-          return Reduction{e.operation, e.inames, std::move(parts)};
-        });
+      [&](const Reduction& e) -> Expr {
+        MappedList operands(e.operands, map);
+        MappedList order(e.order, map);
+        if (!operands.has_changed() && !order.has_changed()) {
+          return expr;
+        }
+        return Reduction{e.operation, e.inames,
+                         operands.has_changed() ? operands.take() : e.operands,
+                         order.has_changed() ? order.take() : e.order};
       });
 }
 

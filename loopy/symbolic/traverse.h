@@ -71,7 +71,7 @@ void for_each_child(const Expr& expr, const Visit& visit) {
       [&](const Conditional& e) { visit(e.condition), visit(e.then_value), visit(e.else_value); },
       [&](const Access& e) { all(e.indices); }, [&](const LinearAccess& e) { visit(e.index); },
       [&](const Call& e) { all(e.arguments); }, [&](const Cast& e) { visit(e.operand); },
-      [&](const Reduction& e) { all(e.operands); });
+      [&](const Reduction& e) { all(e.operands), all(e.order); });
 }
 
 namespace detail {
@@ -93,9 +93,7 @@ void visit_free_names(const Expr& expr, const BoundInames* bound, const Visit& v
     visit(name->name);
   } else if (const Reduction* reduction = get_if<Reduction>(expr)) {
     const BoundInames inner{reduction->inames, bound};
-    for (const Expr& operand : reduction->operands) {
-      visit_free_names(operand, &inner, visit);
-    }
+    for_each_child(expr, [&](const Expr& child) { visit_free_names(child, &inner, visit); });
   } else {
     for_each_child(expr, [&](const Expr& child) { visit_free_names(child, bound, visit); });
   }

@@ -275,7 +275,7 @@ Expr replaced(const Expr& expr, const Mapping& mapping, const Substitution& valu
       map_children(expr, [&](const Expr& child) { return replaced(child, mapping, values); });
   if (const Reduction* reduction = get_if<Reduction>(mapped)) {
     return Reduction{reduction->operation, with_new_inames(reduction->inames, mapping),
-                     reduction->operands};
+                     reduction->operands, reduction->order};
   }
   if (&mapped.node() == &expr.node()) {
     return mapped;

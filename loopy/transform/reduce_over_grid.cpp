@@ -11,6 +11,7 @@
 #include "rtcg/cgen/support/gpu_limits.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/reduction_operation.h"
+#include "rtcg/loopy/analyze/reduction_order.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/polyhedral/range_of.h"
 #include "rtcg/loopy/schedule/loop_bounds.h"
@@ -247,6 +248,20 @@ std::optional<Refusal> find_carried_value(const Kernel& kernel, const Instructio
   return std::nullopt;
 }
 
+/// The parts of blocks are combined in the order of the blocks.
+std::optional<Refusal> find_lost_order(const Kernel& kernel, const Expr& reduction,
+                                       std::string_view iname) {
+  const Reduction& ordered = *get_if<Reduction>(reduction);
+  if (ordered.order.empty() || outermost_levels(kernel, ordered, {std::string(iname)})) {
+    return std::nullopt;
+  }
+  return Refusal{"loopy.reduce_over_grid.order",
+                 fmt::format("'{}' keeps its order only where each block has neighbours, but the "
+                             "elements of one value of '{}' are apart: put the outermost part of "
+                             "the loop on the grid",
+                             to_string(reduction), iname)};
+}
+
 std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname,
                                     const ReduceOverGridOptions& options) {
   if (!is_iname(kernel, iname)) {
@@ -268,8 +283,9 @@ std::optional<Refusal> find_refusal(const Kernel& kernel, std::string_view iname
   for (const Instruction& instruction : kernel.instructions) {
     std::optional<Refusal> refusal;
     bool is_here = false;
-    for_each_reduction(instruction, iname, [&](const Expr&, Surroundings around) {
+    for_each_reduction(instruction, iname, [&](const Expr& reduction, Surroundings around) {
       is_here = true;
+      refusal = refusal ? refusal : find_lost_order(kernel, reduction, iname);
       if (around != Surroundings::none) {
         refusal = Refusal{
             "loopy.reduce_over_grid.nested",
@@ -547,6 +563,9 @@ class GridReducer {
       shape.push_back(end_of_loop(kernel_, each));
     }
     Reduction over_parts{reduction.operation, {second_inames_.back()}, {}};
+    if (!reduction.order.empty()) {
+      over_parts.order = {Name{second_inames_.back()}};
+    }
     Instruction part = around;
     part.within_inames.insert(iname_);
     Assignment assignment;

@@ -43,6 +43,9 @@ struct ReduceOverGridOptions {
 /// the second launch has several threads for each result, on an axis of the block that is free, and
 /// the longest of the loops that are tagged ilp is on the axis of the grid that was g's.
 ///
+/// Parts are combined in the order of the blocks, so that reductions with an order keep it: the
+/// elements of each block are neighbours, or the reduction is refused.
+///
 /// The two-stage form and the last block always add up in the same order; the atomic one does not,
 /// and the last bits of a floating-point sum differ from run to run. Where the statement adds to
 /// its target already, `s = s + sum(...)`, the atomic form is one launch. Preprocessing does the
@@ -52,6 +55,7 @@ struct ReduceOverGridOptions {
 /// @throws InvalidInput  loopy.reduce_over_grid.unknown_iname, loopy.reduce_over_grid.not_on_grid,
 ///                       loopy.reduce_over_grid.no_reduction, loopy.reduce_over_grid.nested,
 ///                       loopy.reduce_over_grid.bounds, loopy.reduce_over_grid.no_atomic,
+///                       loopy.reduce_over_grid.order,
 ///                       loopy.reduce_over_grid.threads,
 ///                       loopy.reduce_over_grid.value_of_an_iteration,
 ///                       loopy.reduce_over_grid.carried_value

@@ -87,7 +87,8 @@ Kernel reduction_arg_to_subst_rule(Kernel kernel, const std::vector<std::string>
         return std::nullopt;
       }
       const auto& own = rules[static_cast<std::size_t>(found - operands.begin())];
-      return Expr(Reduction{reduction->operation, reduction->inames, {Call{own.name, values}}});
+      return Expr(Reduction{
+          reduction->operation, reduction->inames, {Call{own.name, values}}, reduction->order});
     });
   };
   for (Instruction& instruction : kernel.instructions) {

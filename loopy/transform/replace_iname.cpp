@@ -51,7 +51,7 @@ class InameReplacer {
       if (std::find(reduction->inames.begin(), reduction->inames.end(), iname_) !=
           reduction->inames.end()) {
         return Reduction{reduction->operation, replaced(reduction->inames, iname_, new_inames_),
-                         reduction->operands};
+                         reduction->operands, reduction->order};
       }
     }
     return mapped;

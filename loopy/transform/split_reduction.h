@@ -16,7 +16,9 @@ namespace rtcg::loopy {
 ///
 /// Floating-point sums are taken in another order.
 /// @throws InvalidInput  loopy.split_reduction_inward.unknown_iname,
-///                       loopy.split_reduction_inward.no_reduction
+///                       loopy.split_reduction_inward.no_reduction,
+///                       loopy.split_reduction_inward.order: what an inner reduction combines are
+///                       no neighbours in the order of the reduction
 /// @source Loo.py `split_reduction_inward`
 [[nodiscard]] Kernel split_reduction_inward(Kernel kernel, const std::vector<std::string>& inames);
 
@@ -29,7 +31,9 @@ namespace rtcg::loopy {
 ///
 /// Floating-point sums are taken in another order.
 /// @throws InvalidInput  loopy.split_reduction_outward.unknown_iname,
-///                       loopy.split_reduction_outward.no_reduction
+///                       loopy.split_reduction_outward.no_reduction,
+///                       loopy.split_reduction_outward.order: what an inner reduction combines are
+///                       no neighbours in the order of the reduction
 /// @source Loo.py `split_reduction_outward`
 [[nodiscard]] Kernel split_reduction_outward(Kernel kernel, const std::vector<std::string>& inames);
 
