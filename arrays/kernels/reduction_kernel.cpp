@@ -372,7 +372,7 @@ class Run {
         pack.add(scratch.back().address());
       }
     }
-    pack.add(detail::last_block_counters_of(stream_));
+    pack.add(detail::LastBlockMemory::of(stream_).counters);
     return scratch;
   }
 

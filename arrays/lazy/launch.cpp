@@ -117,8 +117,7 @@ void launch_kernel(const runtime::Kernel& kernel, runtime::StreamRef stream,
   }
   kernel.launch(stream, shape, pack);
   if (record != nullptr) {
-    // scratch memory belongs to one launch
-    record->launches += arguments.scratch.empty() ? 1 : LaunchRecord::too_many;
+    ++record->launches;
     record->kernel = &kernel;
     record->shape = shape;
     record->arguments = std::move(pack);

@@ -133,7 +133,7 @@ ReductionPlan plan_reduction(runtime::Device device, const ReductionSize& size) 
 bool can_meet_at_once(runtime::Device device, const ReductionPlan& plan, std::int64_t outputs) {
   return loopy::dialect_of(device) == cgen::Dialect::cuda && plan.segments > 1 &&
          (plan.spread == ReductionSpread::columns ||
-          (plan.spread == ReductionSpread::block && outputs <= last_block_counter_count));
+          (plan.spread == ReductionSpread::block && outputs <= LastBlockMemory::count));
 }
 
 bool is_wide(const ReductionSize& size, const ReductionPlan& plan) {

@@ -37,14 +37,21 @@ void record_leaves(const Tape& tape, LaunchRecord* record);
 /// How many neighbouring elements along the last axis a thread may take at once; see
 /// KernelForm::lanes.
 [[nodiscard]] std::uint8_t lanes_of(const KernelForm& form, const KernelArguments& arguments);
-/// Counters of the stream by which the last block of a reduction recognises itself
-/// (ReductionShape::has_last_block_reduce): `last_block_counter_count` of u32, 0 before and after
-/// each kernel.
+/// What blocks of a reduction leave for the last one of them, which recognises itself by counters
+/// (ReductionShape::has_last_block_reduce). Each stream has its own, made once and kept: no launch
+/// allocates it, and launches with it can be prepared.
 ///
 /// A stream's work uses them one after the other. A graph captured from the stream must not run
 /// at the same time as the stream's later reductions, as it must not for the stream's memory.
-[[nodiscard]] runtime::DeviceAddress last_block_counters_of(runtime::StreamRef stream);
-inline constexpr std::int64_t last_block_counter_count = 4096;
+struct LastBlockMemory {
+  runtime::DeviceAddress counters = 0;  ///< `count` of u32, 0 before and after each kernel
+  runtime::DeviceAddress results = 0;   ///< `result_bytes` for the results of segments
+
+  static constexpr std::int64_t count = 4096;
+  static constexpr std::int64_t result_bytes = std::int64_t{1} << 18;
+
+  static LastBlockMemory of(runtime::StreamRef stream);
+};
 /// Operands of a form and of a launch for arrays in layouts of the kernel's axes.
 void add_operand(const AnyArray& array, const Layout& layout, std::vector<OperandForm>& forms,
                  std::vector<KernelArguments::Operand>& arguments, bool& is_wide);

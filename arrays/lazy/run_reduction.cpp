@@ -18,9 +18,10 @@ struct Pass {
   LaunchRecord* record = nullptr;
 };
 
-/// Memory for the results of all segments, a part after the other, and the counters of last blocks.
-AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int64_t count,
-                     KernelArguments& arguments) {
+/// Adds memory for the results of all segments, a part after the other, and the counters of last
+/// blocks. @returns  the memory that belongs to this launch alone, where the stream's is too small
+std::optional<AnyArray> add_scratch(runtime::StreamRef stream, const KernelForm& form,
+                                    std::int64_t count, KernelArguments& arguments) {
   const ReductionForm& reduction = *form.reduction;
   const DType part = real_of(reduction.dtype);
   std::vector<std::int64_t> sizes_bytes(is_complex(reduction.dtype) ? 2 : 1,
@@ -35,13 +36,18 @@ AnyArray add_scratch(runtime::StreamRef stream, const KernelForm& form, std::int
     begins.push_back(bytes);
     bytes += round_up(count * size, alignment);
   }
-  AnyArray scratch(DType::u8, {bytes}, stream);
-  scratch.storage()->use_on(stream);
-  for (const std::int64_t begin : begins) {
-    arguments.scratch.push_back(scratch.address() + static_cast<std::uint64_t>(begin));
+  const LastBlockMemory of_stream = LastBlockMemory::of(stream);
+  std::optional<AnyArray> own;
+  if (bytes > LastBlockMemory::result_bytes) {
+    own.emplace(DType::u8, Extents{bytes}, stream);
+    own->storage()->use_on(stream);
   }
-  arguments.scratch.push_back(last_block_counters_of(stream));
-  return scratch;
+  const runtime::DeviceAddress first = own ? own->address() : of_stream.results;
+  for (const std::int64_t begin : begins) {
+    arguments.scratch.push_back(first + static_cast<std::uint64_t>(begin));
+  }
+  arguments.scratch.push_back(of_stream.counters);
+  return own;
 }
 
 /// The leaves as one stream along the reduced axis, row after row of the kept columns: an axis of
@@ -160,6 +166,9 @@ void launch_pass(runtime::StreamRef stream, const Pass& pass, const ReductionPla
   std::optional<AnyArray> scratch;
   if (form.reduction->has_last_block_reduce) {
     scratch = add_scratch(stream, form, plan.segments * size.outputs, arguments);
+  }
+  if (scratch) {
+    record_memory_of_its_own(pass.record);
   }
   launch_kernel(kernel_for(stream.device(), form, make_reduction_module), stream, plan.launch, form,
                 arguments, pass.record);
