@@ -296,17 +296,49 @@ std::string reduction_name(Op op, DType dtype) {
 }
 
 /// Of two values and their places: the first NaN if there is one, otherwise the first of the least
-/// or greatest values. A place below 0 has no value.
-loopy::SubstitutionRule first_extreme(bool is_least, const std::string& name) {
-  const std::string is_taken = fmt::format(
-      "q >= 0 and (p < 0 or b {} a or (b != b and a == a) or "
-      "((b == a or (b != b and a != a)) and q < p))",
-      is_least ? "<" : ">");
-  return {name,
-          {"a", "p", "b", "q"},
-          loopy::parse_expr(fmt::format("make_tuple(if({0}, b, a), if({0}, q, p))", is_taken)),
-          {0, -1}};
-}
+/// or greatest values. A place below 0 has no value. The condition is a function, which texts call
+/// for the value and for the place.
+class FirstExtreme {
+ public:
+  FirstExtreme(bool is_least, DType dtype)
+      : is_least_(is_least),
+        type_(value_type(dtype)),
+        name_(fmt::format("first_{}_of_{}", is_least ? "least" : "greatest", arrays::name(dtype))) {
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] loopy::SubstitutionRule rule() const {
+    return {name_,
+            {"a", "p", "b", "q"},
+            loopy::parse_expr(fmt::format(
+                "make_tuple(if({0}(a, p, b, q), b, a), if({0}(a, p, b, q), q, p))", condition())),
+            {0, -1}};
+  }
+  [[nodiscard]] loopy::TypedFunction function() const {
+    const cgen::Expr a = cgen::variable("a", type_);
+    const cgen::Expr b = cgen::variable("b", type_);
+    const cgen::Expr p = cgen::variable("p", cgen::i64);
+    const cgen::Expr q = cgen::variable("q", cgen::i64);
+    const cgen::Expr is_better = is_least_ ? b < a : b > a;
+    const cgen::Expr is_worse = is_least_ ? b > a : b < a;  // first: that is so for most elements
+    const cgen::Expr is_first_nan = not_equal(b, b) && (equal(a, a) || q < p);
+    cgen::BlockBuilder body;
+    body << cgen::return_(
+        q >= 0 && (p < 0 || (!is_worse && select(equal(b, a), q < p, is_better || is_first_nan))));
+    return {condition(),
+            {{"a", type_}, {"p", cgen::i64}, {"b", type_}, {"q", cgen::i64}},
+            cgen::boolean,
+            {{{}, body.block()}},
+            {}};
+  }
+
+ private:
+  [[nodiscard]] std::string condition() const { return name_ + "_wins"; }
+
+  bool is_least_;
+  cgen::Type type_;
+  std::string name_;
+};
 
 /// Functions between floating-point numbers and integers of the same order, among which a NaN is
 /// the greatest (of a maximum) or the least (of a minimum). The other end of the integers is the
@@ -798,9 +830,11 @@ LoopKernelMaker::Reduced LoopKernelMaker::reduced(const ExpressionNode& node, co
   const std::string best = fmt::format("best{}", kernel_.temporaries.size());
   kernel_.temporaries.push_back({.name = best, .type = computed_type(operand.dtype)});
   if (is_floating(operand.dtype)) {
-    operation = "first_" + operation;
+    const FirstExtreme first(node.op == Op::argmin, operand.dtype);
+    operation = first.name();
     if (find_rule(kernel_, operation) == nullptr) {
-      kernel_.rules.push_back(first_extreme(node.op == Op::argmin, operation));
+      kernel_.rules.push_back(first.rule());
+      kernel_.functions.push_back(first.function());
     }
   }
   return {loopy::Reduction{operation, own.inames, {element, place}}, loopy::Name{best}};
