@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <string_view>
 
+#include "rtcg/loopy/analyze/functions.h"
 #include "rtcg/loopy/codegen/call_runs.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -50,10 +54,23 @@ bool mentions_any(const Affine& expr, const NameSet& names) {
                      [&](const Affine::Term& term) { return names.count(term.name) != 0; });
 }
 
+bool is_warp_function(std::string_view name) {
+  constexpr std::string_view functions[] = {shuffle_xor_function, shuffle_up_function,
+                                            shuffle_function, warp_any_function, warp_all_function};
+  return std::find(std::begin(functions), std::end(functions), name) != std::end(functions);
+}
+
 /// Whether all threads of a warp take part in one of the statements: they take the same branch.
-bool has_warp_product(const LaunchFacts& launch, const std::vector<std::size_t>& statements) {
+bool takes_whole_warps(const LaunchFacts& launch, const std::vector<std::size_t>& statements) {
   return std::any_of(statements.begin(), statements.end(), [&](std::size_t statement) {
-    return is<WarpProduct>(launch.kernel.instructions[statement]);
+    const Instruction& instruction = launch.kernel.instructions[statement];
+    bool exchanges = is<WarpProduct>(instruction);
+    for_each_expression(instruction, [&](const Expr& expr) {
+      for (const std::string& function : called_functions(expr)) {
+        exchanges = exchanges || is_warp_function(function);
+      }
+    });
+    return exchanges;
   });
 }
 
@@ -126,7 +143,7 @@ TileTests find_tests(const LaunchFacts& launch, const LoopTreeNode& node,
   TileTests found;
   const std::vector<std::size_t> statements = statements_in(node);
   const NameSet written = written_in(launch, statements);
-  const bool is_for_threads = has_warp_product(launch, statements);
+  const bool is_for_threads = takes_whole_warps(launch, statements);
   for (const std::size_t statement : statements) {
     const std::vector<std::string>& lanes = launch.facts.lanes(statement);
     const bool is_vector =
@@ -174,7 +191,7 @@ std::size_t end_of_tile(const LaunchFacts& launch, const LoopTree& nodes, std::s
                         const EmitContext& context) {
   std::size_t end = first + 1;
   std::int64_t written = tile.written;
-  const bool is_for_threads = has_warp_product(launch, statements_in(nodes[first]));
+  const bool is_for_threads = takes_whole_warps(launch, statements_in(nodes[first]));
   for (std::size_t next = end; next < nodes.size(); ++next) {
     const std::vector<std::size_t> inside = statements_in(nodes[next]);
     const bool has_lanes = std::all_of(inside.begin(), inside.end(), [&](std::size_t statement) {
@@ -184,7 +201,7 @@ std::size_t end_of_tile(const LaunchFacts& launch, const LoopTree& nodes, std::s
     const bool changes_tests =
         std::any_of(tile.tests.begin(), tile.tests.end(),
                     [&](const Constraint& each) { return mentions_any(each.expr, changed); });
-    if (!has_lanes || changes_tests || (has_warp_product(launch, inside) && !is_for_threads) ||
+    if (!has_lanes || changes_tests || (takes_whole_warps(launch, inside) && !is_for_threads) ||
         contains_barrier(nodes[next]) || !guards.of(next).empty() ||
         end_of_call(launch, nodes, next, context) != next) {
       return end;
