@@ -8,6 +8,7 @@
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/recipe/apply_recipe.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "tests/loopy/slice/count_slicings.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -37,16 +38,8 @@ Kernel centred() {
 }
 
 /// Few, so that the tests have them at once.
-SlicingStream slicings_of(const Kernel& kernel) {
+SlicingStream inlined_slicings_of(const Kernel& kernel) {
   return SlicingStream(kernel, {.min_threads = 64, .max_threads = 64, .max_items_per_thread = 8});
-}
-
-std::size_t count_of(const SlicingStream& stream, const std::string& words) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < stream.count(); ++i) {
-    count += stream.at(i).words.find(words) != std::string::npos ? 1 : 0;
-  }
-  return count;
 }
 
 TEST(InlinedSlicings, AreReadAndWritten) {
@@ -76,7 +69,7 @@ TEST(InlinedSlicings, ComputeATemporaryWhereItIsUsed) {
 
 TEST(InlinedSlicings, AreListedBesideLaunches) {
   const Kernel kernel = blur();
-  const SlicingStream stream = slicings_of(kernel);
+  const SlicingStream stream = inlined_slicings_of(kernel);
   EXPECT_EQ(stream.at(0).slicing.inlines, std::vector<std::string>{"t"}) << stream.at(0).words;
   EXPECT_EQ(stream.find_words(stream.at(0).words), 0U);
   EXPECT_GT(count_of(stream, "place t_subst shared"), 0U);
@@ -93,14 +86,14 @@ TEST(InlinedSlicings, AreListedBesideLaunches) {
 }
 
 TEST(InlinedSlicings, HaveTilesOfAProductWithWhatFollows) {
-  const RankedSlicing first = slicings_of(layer()).at(0);
+  const RankedSlicing first = inlined_slicings_of(layer()).at(0);
   EXPECT_EQ(first.words.rfind("inline t; ", 0), 0U) << first.words;
   EXPECT_NE(first.words.find("fetch a"), std::string::npos) << first.words;
   EXPECT_EQ(generate(apply(layer(), first.slicing), Target::cuda).launches.size(), 1U);
 }
 
 TEST(InlinedSlicings, AreNotListedForSumsThatAllWouldRepeat) {
-  const SlicingStream stream = slicings_of(centred());
+  const SlicingStream stream = inlined_slicings_of(centred());
   EXPECT_EQ(count_of(stream, "inline"), 0U);
   EXPECT_NE(stream.at(0).words.find("place mean"), std::string::npos) << stream.at(0).words;
   EXPECT_GT(count_of(stream, "place mean global"), 0U);
@@ -124,7 +117,7 @@ TEST(InlinedSlicings, KeepSumsWhoseBoundsDependOnTheirRow) {
                                     {.default_type = cgen::f32});
   EXPECT_ERROR("loopy.assignment_to_subst.inactive_iname",
                static_cast<void>(apply(kernel, parse_slicing("inline t"))));
-  const SlicingStream stream = slicings_of(kernel);
+  const SlicingStream stream = inlined_slicings_of(kernel);
   EXPECT_EQ(count_of(stream, "inline"), 0U);
   EXPECT_GT(count_of(stream, "place t global"), 0U);
 }
@@ -136,7 +129,7 @@ TEST(InlinedSlicings, ListSumsOfSums) {
       "<> r[i, j] = sum(k, w[k]*a[i, j + k])\n"
       "out[p, q] = sum(k, w[k]*r[p + k, q])",
       {.default_type = cgen::f32});
-  EXPECT_GT(count_of(slicings_of(kernel), "place r_subst shared"), 0U);
+  EXPECT_GT(count_of(inlined_slicings_of(kernel), "place r_subst shared"), 0U);
 }
 
 TEST(InlinedSlicings, LeaveOutTheCostliestFirst) {
@@ -147,7 +140,7 @@ TEST(InlinedSlicings, LeaveOutTheCostliestFirst) {
       "<> m[p, q] = sum((b, c), g[p + b, q + c]*g[p + b, q + c])\n"
       "out[x, y] = m[x, y]*m[x, y]",
       {.default_type = cgen::f32});
-  const SlicingStream stream = slicings_of(kernel);
+  const SlicingStream stream = inlined_slicings_of(kernel);
   EXPECT_GT(count_of(stream, "inline g; inline m"), 0U);
   EXPECT_GT(count_of(stream, "place g_subst shared"), 0U);
   std::size_t partly = 0;

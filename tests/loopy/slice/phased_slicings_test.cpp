@@ -6,22 +6,15 @@
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "tests/loopy/slice/count_slicings.h"
 #include "tests/loopy/slice/phased_kernels.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
 namespace {
 
-SlicingStream slicings_of(const Kernel& kernel) {
+SlicingStream phased_slicings_of(const Kernel& kernel) {
   return SlicingStream(kernel, {.min_threads = 32, .max_threads = 128, .max_items_per_thread = 8});
-}
-
-std::size_t count_of(const SlicingStream& stream, const std::string& words) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < stream.count(); ++i) {
-    count += stream.at(i).words.find(words) != std::string::npos ? 1 : 0;
-  }
-  return count;
 }
 
 TEST(PhasedSlicings, AreReadAndWritten) {
@@ -51,7 +44,7 @@ TEST(PhasedSlicings, HaveNoQuotientsInTheirText) {
 }
 
 TEST(PhasedSlicings, FuseATransposedConvolutionAsAProductOfMatrices) {
-  const SlicingStream stream = slicings_of(transposed_convolution("16", "16"));
+  const SlicingStream stream = phased_slicings_of(transposed_convolution("16", "16"));
   std::size_t first = 0;
   while (first < stream.count() && stream.at(first).slicing.phases.empty()) {
     ++first;
@@ -69,7 +62,7 @@ TEST(PhasedSlicings, FuseATransposedConvolutionAsAProductOfMatrices) {
 }
 
 TEST(PhasedSlicings, TakePhasesOfPhasesApart) {
-  const SlicingStream stream = slicings_of(flat_convolution());
+  const SlicingStream stream = phased_slicings_of(flat_convolution());
   EXPECT_GT(count_of(stream, "phases k*9; phases k_phase*3; fuse byx = b y x"), 0U);
 }
 
@@ -77,7 +70,7 @@ TEST(PhasedSlicings, AreNotListedWhereNothingIsGained) {
   const auto listed = [](const char* domain, const char* statements, const char* arguments) {
     const Kernel kernel =
         make_kernel(domain, statements, {.arguments = arguments, .default_type = cgen::f32});
-    return count_of(slicings_of(kernel), "phases");
+    return count_of(phased_slicings_of(kernel), "phases");
   };
   // no sum; an odd length; quotients that stay; a short sum, which is written out
   EXPECT_EQ(listed("{[i]: 0 <= i < 256}", "out[i] = a[i // 2]", "a: [128]; out: [256]"), 0U);
