@@ -347,7 +347,10 @@ void prepare_weighted_histogram(Numbers& x) {
 void largest_by_category(Numbers& x) {
   for (Int i = 0; i < x.size("n"); ++i) {
     double& largest = x["largest"](x["category"](i));
-    largest = std::fabs(x["x"](i)) > std::fabs(largest) ? x["x"](i) : largest;
+    const double each = x["x"](i);
+    const bool is_as_large = std::fabs(each) == std::fabs(largest);
+    largest =
+        std::fabs(each) > std::fabs(largest) || (is_as_large && each > largest) ? each : largest;
   }
 }
 

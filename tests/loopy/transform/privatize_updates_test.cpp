@@ -73,9 +73,10 @@ TEST(PrivatizeUpdates, LeavesOutAxesThatABlockHasOneIndexOf) {
 }
 
 TEST(PrivatizeUpdates, KeepsResults) {
-  for (const char* statement : {"s[x[i]] += a[i] {atomic}", "s[x[i]] = s[x[i]]*a[i] {atomic}",
-                                "larger(a, b) := b if abs(b) > abs(a) else a\n"
-                                "s[x[i]] = larger(s[x[i]], a[i]) {atomic}"}) {
+  for (const char* statement :
+       {"s[x[i]] += a[i] {atomic}", "s[x[i]] = s[x[i]]*a[i] {atomic}",
+        "larger(a, b) := b if abs(b) > abs(a) or (abs(b) == abs(a) and b > a) else a\n"
+        "s[x[i]] = larger(s[x[i]], a[i]) {atomic}"}) {
     SCOPED_TRACE(statement);
     const Kernel described = counted(statement, "x: i32[n]; a: f64[n]; s: f64[4]; n: i32");
     for (const std::int64_t copies : {1, 16, 64}) {
