@@ -3,29 +3,12 @@
 #include <algorithm>
 
 #include "rtcg/loopy/analyze/checked_integers.h"
+#include "rtcg/loopy/analyze/compare_values.h"
 
 namespace rtcg::loopy {
 namespace {
 
 using Value = std::optional<std::int64_t>;
-
-bool compare_values(ComparisonOp op, std::int64_t left, std::int64_t right) {
-  switch (op) {
-    case ComparisonOp::less:
-      return left < right;
-    case ComparisonOp::less_equal:
-      return left <= right;
-    case ComparisonOp::greater:
-      return left > right;
-    case ComparisonOp::greater_equal:
-      return left >= right;
-    case ComparisonOp::equal:
-      return left == right;
-    case ComparisonOp::not_equal:
-      break;
-  }
-  return left != right;
-}
 
 class Evaluator {
  public:

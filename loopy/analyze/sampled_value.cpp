@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/ast/type.h"
 #include "rtcg/loopy/analyze/checked_integers.h"
+#include "rtcg/loopy/analyze/compare_values.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy {
@@ -107,21 +108,7 @@ std::optional<bool> holds(ComparisonOp op, const SampledValue& a, const SampledV
   } else if (left != right && is_near(left, right)) {
     return std::nullopt;
   }
-  switch (op) {
-    case ComparisonOp::less:
-      return left < right;
-    case ComparisonOp::less_equal:
-      return left <= right;
-    case ComparisonOp::greater:
-      return left > right;
-    case ComparisonOp::greater_equal:
-      return left >= right;
-    case ComparisonOp::equal:
-      return left == right;
-    case ComparisonOp::not_equal:
-      break;
-  }
-  return left != right;
+  return compare_values(op, left, right);
 }
 
 Result bits(BitOp op, const SampledValue& a, const SampledValue& b) {
