@@ -196,8 +196,8 @@ void list_slicings(TuneWords words) {
   if (stream.count() == 0) {
     throw Unsupported(
         "tools.slicings.none",
-        fmt::format("kernel '{}' has no slicing for these sizes and constraints: sizes must be "
-                    "positive, and options such as --min-threads and --min-blocks must leave some",
+        fmt::format("kernel '{}' has no slicing for these sizes and constraints: options such as "
+                    "--min-threads and --min-blocks must leave some",
                     kernel.name));
   }
   words.output.as_json ? print_slicings_json(words, stream) : print_slicings(words, stream);

@@ -63,9 +63,9 @@ class ProblemReader {
     }
     if (set.is_empty()) {
       throw InvalidInput("loopy.slicings.nothing_to_slice",
-                         fmt::format("loop '{}' of kernel '{}' has no iterations: give larger "
+                         fmt::format("loop '{}' of kernel '{}' has no iterations ({}): give larger "
                                      "values to the parameters that bound it",
-                                     iname, kernel_.name));
+                                     iname, kernel_.name, to_string(set)));
     }
     const auto first = set.minimum(Affine(iname));
     const auto last = set.maximum(Affine(iname));

@@ -252,7 +252,9 @@ expect(1 "'n' has no '='" run ${kernels}/axpy.loopy -d host --set n)
 expect(1 "'99999999999999999999' of 'n' does not fit into an i64" run ${kernels}/axpy.loopy -d host
   --set n=99999999999999999999)
 expect(1 "'n' is set to 4 and to 5" run ${kernels}/axpy.loopy -d host --set n=4 --set n=5)
-expect(1 "sizes must be positive.*tools.slicings.none" slicings ${kernels}/matmul.loopy --set n=-1)
+expect(1 "loop 'j' of kernel 'matmul' has no iterations .j >= 0 and j < -1.: give larger" slicings ${kernels}/matmul.loopy --set n=-1)
+expect(1 "has no slicing for these sizes and constraints.*tools.slicings.none" slicings ${kernels}/matmul.loopy --set n=64
+  --min-blocks 100000)
 expect(2 "'rtcg show' has no option '--targt': did you mean '--target'" show ${kernels}/axpy.loopy
   --targt cuda)
 expect(2 "'rtcg list' has no option '--jsn': did you mean '--json'" cache list --jsn)
