@@ -17,7 +17,6 @@
 #include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/held_kernel.h"
 #include "rtcg/loopy/slice/hinted_source.h"
-#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/worded_source.h"
@@ -45,9 +44,10 @@ struct HeldChoice {
   std::int64_t results = 1;  ///< of a thread at once, along loops around sums
   std::int64_t items = 1;    ///< rows of a thread
   std::int64_t fetched = 0;  ///< a bit for each of HeldProblem::fetchable
-  static constexpr auto decisions =
+  static constexpr auto lengths =
       std::tuple(&HeldChoice::threads, &HeldChoice::across, &HeldChoice::rows, &HeldChoice::steps,
-                 &HeldChoice::results, &HeldChoice::items, &HeldChoice::fetched);
+                 &HeldChoice::results, &HeldChoice::items);
+  static constexpr auto answers = std::tuple(&HeldChoice::fetched);
   friend auto operator<=>(const HeldChoice&, const HeldChoice&) = default;
 
   [[nodiscard]] std::int64_t all_threads() const { return threads * across * rows; }
@@ -713,7 +713,7 @@ class HeldEnumerator {
     const std::int64_t fetched = choice.fetched;
     for (std::int64_t bit = 1; bit <= fetched; bit *= 2) {
       choice.fetched = fetched & bit;
-      if (choice.fetched != 0 && !is_known_possible({choice.fetched}, choice)) {
+      if (choice.fetched != 0 && !is_kind_possible({choice.fetched}, choice)) {
         return false;
       }
     }
@@ -729,16 +729,11 @@ class HeldEnumerator {
       kind.push_back(each.spread.length <= choice.threads * each.results(choice) ? 1 : 0);
       kind.push_back(each.across.length <= choice.across ? 1 : 0);
     }
-    return is_known_possible(std::move(kind), choice);
+    return is_kind_possible(kind, choice);
   }
-  [[nodiscard]] bool is_known_possible(std::vector<std::int64_t> kind, const HeldChoice& choice) {
-    const auto known = possible_.find(kind);
-    return known != possible_.end()
-               ? known->second
-               : possible_
-                     .emplace(std::move(kind),
-                              !why_not_sliced(kernel_, held_slicing(problem_, choice)))
-                     .first->second;
+  [[nodiscard]] bool is_kind_possible(const std::vector<std::int64_t>& kind,
+                                      const HeldChoice& choice) {
+    return possible_.has(kind, [&] { return held_slicing(problem_, choice); });
   }
 
   const Kernel& kernel_;
@@ -746,30 +741,24 @@ class HeldEnumerator {
   const SlicingConstraints& constraints_;
   HeldCost cost_;
   std::vector<HeldChoice> choices_{};
-  std::map<std::vector<std::int64_t>, bool> possible_{};
+  PossibleKinds possible_{kernel_};
 };
 
-class HeldSource final : public ListedSource<HeldChoice> {
- public:
-  HeldSource(HeldProblem problem, const std::vector<HeldChoice>& choices,
-             const MachineModel& machine)
-      : problem_(std::move(problem)) {
-    const HeldCost cost(problem_, machine);
-    list(choices, [&](const HeldChoice& each) { return cost.seconds(each); });
-  }
+struct HeldFamily {
+  using Problem = HeldProblem;
+  using Choice = HeldChoice;
+  using Cost = HeldCost;
+  using Enumerator = HeldEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const HeldChoice& choice = this->choice(place);
-    Slicing slicing = held_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.all_threads(),
-             blocks_of(problem_, choice), shared_bytes_of(problem_, choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice, const MachineModel&) {
+    return {held_slicing(problem, choice), choice.all_threads(), blocks_of(problem, choice),
+            shared_bytes_of(problem, choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const HeldChoice& choice = this->choice(place);
-    return {choice.threads, choice.across, choice.rows,   choice.steps,
-            choice.results, choice.items,  choice.fetched};
-  }
+};
+
+class HeldSource final : public ListedSource<HeldFamily> {
+ public:
+  using ListedSource::ListedSource;
 
   /// The first ones of each way to copy and to have several results: other families' times are
   /// estimated by other models.
@@ -785,21 +774,6 @@ class HeldSource final : public ListedSource<HeldChoice> {
     }
     return result;
   }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const HeldChoice& a, const HeldChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.threads, b.threads);
-    result.add_length(a.across, b.across);
-    result.add_length(a.rows, b.rows);
-    result.add_length(a.steps, b.steps);
-    result.add_length(a.results, b.results);
-    result.add_length(a.items, b.items);
-    result.answers = a.fetched != b.fetched ? 1 : 0;
-    return result;
-  }
-
-  const HeldProblem problem_;
 };
 
 }  // namespace
@@ -810,7 +784,7 @@ SourcePtr held_slicings(const Kernel& kernel, const SlicingConstraints& constrai
   }
   SourcePtr result;
   for (HeldKernel& each : find_held_kernels(kernel)) {
-    SourcePtr listed = listed_slicings<HeldSource, HeldEnumerator>(
+    SourcePtr listed = listed_slicings<HeldFamily, HeldSource>(
         each.kernel, HeldReader(each, constraints.parameters).read(), constraints);
     result = merged(std::move(result),
                     with_words(std::move(each.words),

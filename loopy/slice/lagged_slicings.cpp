@@ -14,7 +14,6 @@
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
-#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/transform/expand_subst.h"
@@ -68,11 +67,10 @@ struct LaggedChoice {
   std::int64_t more_lags = 1;    ///< of a thread, along the second loop
   std::int64_t stages = 1;       ///< buffers of each tile
   GridReduction how = GridReduction::two_stage;
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
-      std::tuple(&LaggedChoice::threads, &LaggedChoice::steps, &LaggedChoice::tiles,
-                 &LaggedChoice::tile_rows, &LaggedChoice::lags, &LaggedChoice::lag_threads,
-                 &LaggedChoice::more_lags, &LaggedChoice::stages, &LaggedChoice::how);
+  static constexpr auto lengths = std::tuple(
+      &LaggedChoice::threads, &LaggedChoice::steps, &LaggedChoice::tiles, &LaggedChoice::tile_rows,
+      &LaggedChoice::lags, &LaggedChoice::lag_threads, &LaggedChoice::more_lags);
+  static constexpr auto answers = std::tuple(&LaggedChoice::stages, &LaggedChoice::how);
   friend auto operator<=>(const LaggedChoice&, const LaggedChoice&) = default;
 
   [[nodiscard]] std::int64_t items() const { return lags * more_lags; }
@@ -571,15 +569,11 @@ class LaggedEnumerator {
 
   /// Asks the transformations and the generator, once for each kind of choice.
   [[nodiscard]] bool is_possible(const LaggedChoice& choice) {
-    const auto kind =
-        std::tuple(choice.how, choice.stages, choice.lag_threads > 1, choice.more_lags > 1,
-                   problem_.first_lag.length % (choice.lags * choice.lag_threads) == 0,
-                   problem_.has_second_lag() && problem_.second_lag.length % choice.more_lags == 0);
-    const auto known = possible_.find(kind);
-    return known != possible_.end()
-               ? known->second
-               : possible_.emplace(kind, !why_not_sliced(kernel_, lagged_slicing(problem_, choice)))
-                     .first->second;
+    return possible_.has(
+        {static_cast<std::int64_t>(choice.how), choice.stages, choice.lag_threads > 1,
+         choice.more_lags > 1, problem_.first_lag.length % (choice.lags * choice.lag_threads) == 0,
+         problem_.has_second_lag() && problem_.second_lag.length % choice.more_lags == 0},
+        [&] { return lagged_slicing(problem_, choice); });
   }
 
   const Kernel& kernel_;
@@ -587,55 +581,26 @@ class LaggedEnumerator {
   const SlicingConstraints& constraints_;
   LaggedCost cost_;
   std::vector<LaggedChoice> choices_{};
-  std::map<std::tuple<GridReduction, std::int64_t, bool, bool, bool, bool>, bool> possible_{};
+  PossibleKinds possible_{kernel_};
 };
 
-class LaggedSource final : public ListedSource<LaggedChoice> {
- public:
-  LaggedSource(LaggedProblem problem, const std::vector<LaggedChoice>& choices,
-               const MachineModel& machine)
-      : problem_(std::move(problem)) {
-    const LaggedCost cost(problem_, machine);
-    list(choices, [&](const LaggedChoice& each) { return cost.seconds(each); });
-  }
+struct LaggedFamily {
+  using Problem = LaggedProblem;
+  using Choice = LaggedChoice;
+  using Cost = LaggedCost;
+  using Enumerator = LaggedEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const LaggedChoice& choice = this->choice(place);
-    Slicing slicing = lagged_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.all_threads(),
-             lagged_blocks(problem_, choice), shared_bytes_of(problem_, choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice, const MachineModel&) {
+    return {lagged_slicing(problem, choice), choice.all_threads(), lagged_blocks(problem, choice),
+            shared_bytes_of(problem, choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const LaggedChoice& choice = this->choice(place);
-    return {choice.threads,   choice.steps,  choice.tiles,
-            choice.tile_rows, choice.lags,   choice.lag_threads,
-            choice.more_lags, choice.stages, static_cast<std::int64_t>(choice.how)};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const LaggedChoice& a,
-                                        const LaggedChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.threads, b.threads);
-    result.add_length(a.steps, b.steps);
-    result.add_length(a.tiles, b.tiles);
-    result.add_length(a.tile_rows, b.tile_rows);
-    result.add_length(a.lags, b.lags);
-    result.add_length(a.lag_threads, b.lag_threads);
-    result.add_length(a.more_lags, b.more_lags);
-    result.answers += (a.how != b.how ? 1 : 0) + (a.stages != b.stages ? 1 : 0);
-    return result;
-  }
-
-  const LaggedProblem problem_;
 };
 
 }  // namespace
 
 SourcePtr lagged_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return listed_slicings<LaggedSource, LaggedEnumerator>(
-      kernel, LaggedReader(kernel, constraints).read(), constraints);
+  return listed_slicings<LaggedFamily>(kernel, LaggedReader(kernel, constraints).read(),
+                                       constraints);
 }
 
 }  // namespace rtcg::loopy::detail

@@ -59,10 +59,10 @@ bool write_own_elements(const Kernel& kernel, const std::string& iname) {
 
 }  // namespace
 
-std::optional<std::string> why_not_sliced(const Kernel& kernel, const Slicing& slicing) {
+std::optional<std::string> why_not_sliced(const Kernel& kernel, const Slicing& slicing,
+                                          Target target) {
   return why_not([&] {
-    return generate(checked_kernel(apply(kernel, slicing)), Target::cuda,
-                    {.recipe_comment = false});
+    return generate(checked_kernel(apply(kernel, slicing)), target, {.recipe_comment = false});
   });
 }
 

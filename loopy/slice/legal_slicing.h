@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "rtcg/loopy/kernel/target.h"
 #include "rtcg/loopy/slice/slicing.h"
 
 // What sources of slicings ask before they list: the transformations, the checks and the generator.
@@ -13,7 +14,8 @@ namespace rtcg::loopy::detail {
 /// Why a slicing of the kernel is refused; nothing if it has a text.
 /// @cost  one text, some milliseconds
 [[nodiscard]] std::optional<std::string> why_not_sliced(const Kernel& kernel,
-                                                        const Slicing& slicing);
+                                                        const Slicing& slicing,
+                                                        Target target = Target::cuda);
 
 /// The code of the error that refuses a slicing; empty if it has a text.
 /// @cost  one text

@@ -9,9 +9,11 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 
 namespace rtcg::loopy::detail {
@@ -22,9 +24,31 @@ struct ChoiceDistance {
   double down = 0;  ///< halvings
   int answers = 0;  ///< other decisions that differ
 
-  void add_length(std::int64_t a, std::int64_t b) {
-    const double doublings = std::log2(static_cast<double>(b) / static_cast<double>(a));
-    (doublings > 0 ? up : down) += std::abs(doublings);
+  /// 0 is none: whether there is a length is an answer.
+  template <class Length>
+  void add_length(const Length& a, const Length& b) {
+    if constexpr (std::is_arithmetic_v<Length>) {
+      if (a == 0 || b == 0) {
+        add_answer(a, b);
+        return;
+      }
+      const double doublings = std::log2(static_cast<double>(b) / static_cast<double>(a));
+      (doublings > 0 ? up : down) += std::abs(doublings);
+    } else {
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        add_length(a[i], b[i]);
+      }
+    }
+  }
+  template <class Answer>
+  void add_answer(const Answer& a, const Answer& b) {
+    if constexpr (std::is_scalar_v<Answer>) {
+      answers += a == b ? 0 : 1;
+    } else {
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        add_answer(a[i], b[i]);
+      }
+    }
   }
   /// One length that is doubled or halved, a factor moved between two, or one other decision.
   [[nodiscard]] bool is_one_step() const {
@@ -32,14 +56,76 @@ struct ChoiceDistance {
   }
 };
 
-/// Slicings of a family that are few enough to be kept in memory: choices, which `<` orders, by
-/// their predicted time. `Choice::decisions` lists the members of a choice.
-template <class Choice>
+/// A choice of a family as a slicing, with the figures of its launch.
+struct SlicedChoice {
+  Slicing slicing{};
+  std::int64_t threads = 1;       ///< of a block
+  std::int64_t blocks = 1;        ///< of the grid
+  std::int64_t shared_bytes = 0;  ///< of a block
+};
+
+/// Whether the transformations, the checks and the generator take the slicings of a kind. They are
+/// asked once a kind.
+class PossibleKinds {
+ public:
+  explicit PossibleKinds(const Kernel& kernel, Target target = Target::cuda)
+      : kernel_(kernel), target_(target) {}
+
+  /// @param slicing_of  gives one of this kind
+  template <class SlicingOf>
+  [[nodiscard]] bool has(const std::vector<std::int64_t>& kind, const SlicingOf& slicing_of) {
+    const auto known = known_.find(kind);
+    return known != known_.end()
+               ? known->second
+               : known_.emplace(kind, !why_not_sliced(kernel_, slicing_of(), target_))
+                     .first->second;
+  }
+
+ private:
+  const Kernel& kernel_;
+  const Target target_;
+  std::map<std::vector<std::int64_t>, bool> known_{};
+};
+
+/// Slicings of a family that are few enough to be kept in memory, by their predicted time.
+///
+/// `Family` has the types `Problem`, `Choice`, `Cost` with `Cost(problem,
+/// machine).seconds(choice)`, `Enumerator` with `Enumerator(kernel, problem, constraints).run()`,
+/// and the function `SlicedChoice sliced(problem, choice, machine)`. A choice is ordered by `<`;
+/// its tuples `Choice::lengths` and `Choice::answers` list its members, scalars and arrays of them:
+/// what is doubled and halved, and other decisions. A family whose decisions depend on each other
+/// has `ChoiceDistance distance(problem, a, b)`.
+template <class Family>
 class ListedSource : public SlicingSource {
  public:
+  using Problem = typename Family::Problem;
+  using Choice = typename Family::Choice;
+
+  ListedSource(Problem problem, const std::vector<Choice>& choices, const MachineModel& machine)
+      : problem_(std::move(problem)), machine_(machine) {
+    const typename Family::Cost cost(problem_, machine_);
+    for (const Choice& each : choices) {
+      ranked_.push_back({cost.seconds(each), each});
+    }
+    std::stable_sort(ranked_.begin(), ranked_.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
+  }
+
   [[nodiscard]] std::size_t count() const override { return ranked_.size(); }
+  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
+    SlicedChoice sliced = Family::sliced(problem_, choice(place), machine_);
+    return {{to_string(sliced.slicing), predicted_seconds(place), sliced.threads, sliced.blocks,
+             sliced.shared_bytes, 0},
+            std::move(sliced.slicing)};
+  }
   [[nodiscard]] double predicted_seconds(std::size_t place) const override {
     return ranked_.at(place).seconds;
+  }
+  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
+    const Choice& one = choice(place);
+    std::vector<std::int64_t> result;
+    for_each_decision([&](auto decision) { append(one.*decision, result); });
+    return result;
   }
   [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t place) const override {
     const Choice& one = choice(place);
@@ -72,20 +158,7 @@ class ListedSource : public SlicingSource {
   }
 
  protected:
-  ListedSource() = default;
-
-  /// @param seconds_of  the predicted time of a choice
-  template <class Seconds>
-  void list(const std::vector<Choice>& choices, const Seconds& seconds_of) {
-    for (const Choice& each : choices) {
-      ranked_.push_back({seconds_of(each), each});
-    }
-    std::stable_sort(ranked_.begin(), ranked_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.seconds < b.seconds; });
-  }
   [[nodiscard]] const Choice& choice(std::size_t place) const { return ranked_.at(place).choice; }
-
-  [[nodiscard]] virtual ChoiceDistance distance(const Choice& a, const Choice& b) const = 0;
 
  private:
   struct Ranked {
@@ -93,17 +166,47 @@ class ListedSource : public SlicingSource {
     Choice choice{};
   };
 
+  template <class Action>
+  static void for_each_decision(const Action& action) {
+    std::apply([&](auto... each) { (action(each), ...); },
+               std::tuple_cat(Choice::lengths, Choice::answers));
+  }
+  template <class Decision>
+  static void append(const Decision& decision, std::vector<std::int64_t>& result) {
+    if constexpr (std::is_scalar_v<Decision>) {
+      result.push_back(static_cast<std::int64_t>(decision));
+    } else {
+      for (const auto& each : decision) {
+        append(each, result);
+      }
+    }
+  }
+
+  [[nodiscard]] ChoiceDistance distance(const Choice& a, const Choice& b) const {
+    if constexpr (requires { Family::distance(problem_, a, b); }) {
+      return Family::distance(problem_, a, b);
+    } else {
+      ChoiceDistance result;
+      std::apply([&](auto... each) { (result.add_length(a.*each, b.*each), ...); },
+                 Choice::lengths);
+      std::apply([&](auto... each) { (result.add_answer(a.*each, b.*each), ...); },
+                 Choice::answers);
+      return result;
+    }
+  }
+
   /// `first` with the decisions of `second` whose bits of `mask` are set.
   [[nodiscard]] static Choice mixed(Choice first, const Choice& second, std::uint64_t mask) {
     std::uint64_t bit = 1;
-    const auto decide = [&](auto decision) {
+    for_each_decision([&](auto decision) {
       first.*decision = (mask & bit) != 0 ? second.*decision : first.*decision;
       bit *= 2;
-    };
-    std::apply([&](auto... each) { (decide(each), ...); }, Choice::decisions);
+    });
     return first;
   }
 
+  const Problem problem_;
+  const MachineModel machine_;
   std::vector<Ranked> ranked_{};
   // made by the first who asks: a search begins without them
   mutable std::once_flag places_once_{};
@@ -112,14 +215,16 @@ class ListedSource : public SlicingSource {
   mutable std::map<std::string, std::size_t> words_{};
 };
 
-/// The source of what an enumerator finds for a problem; null if there is no problem or no choice.
-template <class Source, class Enumerator, class Problem>
-[[nodiscard]] SourcePtr listed_slicings(const Kernel& kernel, std::optional<Problem> problem,
+/// The slicings that the family's enumerator finds for a problem; null if there is no problem or no
+/// choice.
+template <class Family, class Source = ListedSource<Family>>
+[[nodiscard]] SourcePtr listed_slicings(const Kernel& kernel,
+                                        std::optional<typename Family::Problem> problem,
                                         const SlicingConstraints& constraints) {
   if (!problem) {
     return nullptr;
   }
-  const auto choices = Enumerator(kernel, *problem, constraints).run();
+  const auto choices = typename Family::Enumerator(kernel, *problem, constraints).run();
   return choices.empty()
              ? nullptr
              : std::make_shared<Source>(std::move(*problem), choices, constraints.machine);

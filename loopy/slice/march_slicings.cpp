@@ -36,10 +36,11 @@ struct MarchChoice {
   Queue queue = Queue::registers;
   std::int64_t ahead = 0;     ///< iterations by which planes are filled early
   std::int64_t unrolled = 0;  ///< iterations that are written out; 0: the compiler decides
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions = std::tuple(
-      &MarchChoice::lanes, &MarchChoice::rows, &MarchChoice::items, &MarchChoice::length,
-      &MarchChoice::queue, &MarchChoice::ahead, &MarchChoice::width, &MarchChoice::unrolled);
+  static constexpr auto lengths =
+      std::tuple(&MarchChoice::lanes, &MarchChoice::rows, &MarchChoice::items, &MarchChoice::width,
+                 &MarchChoice::length);
+  static constexpr auto answers =
+      std::tuple(&MarchChoice::queue, &MarchChoice::ahead, &MarchChoice::unrolled);
   friend auto operator<=>(const MarchChoice&, const MarchChoice&) = default;
 
   [[nodiscard]] std::int64_t threads() const { return lanes * rows; }
@@ -469,44 +470,17 @@ class MarchEnumerator {
   std::vector<MarchChoice> choices_{};
 };
 
-class MarchSource final : public ListedSource<MarchChoice> {
- public:
-  MarchSource(MarchProblem problem, const std::vector<MarchChoice>& choices,
-              const MachineModel& machine)
-      : problem_(std::move(problem)), machine_(machine) {
-    const MarchCost cost(problem_, machine_);
-    list(choices, [&](const MarchChoice& each) { return cost.seconds(each); });
-  }
+struct MarchFamily {
+  using Problem = MarchProblem;
+  using Choice = MarchChoice;
+  using Cost = MarchCost;
+  using Enumerator = MarchEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const MarchChoice& choice = this->choice(place);
-    Slicing slicing = march_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.threads(),
-             march_blocks(problem_, choice), MarchCost(problem_, machine_).shared_bytes(choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice,
+                             const MachineModel& machine) {
+    return {march_slicing(problem, choice), choice.threads(), march_blocks(problem, choice),
+            Cost(problem, machine).shared_bytes(choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const MarchChoice& choice = this->choice(place);
-    return {choice.lanes, choice.rows,    choice.items,
-            choice.width, choice.length,  static_cast<std::int64_t>(choice.queue),
-            choice.ahead, choice.unrolled};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const MarchChoice& a, const MarchChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.lanes, b.lanes);
-    result.add_length(a.rows, b.rows);
-    result.add_length(a.items, b.items);
-    result.add_length(a.width, b.width);
-    result.add_length(a.length, b.length);
-    result.answers = (a.queue != b.queue ? 1 : 0) + (a.ahead != b.ahead ? 1 : 0) +
-                     (a.unrolled != b.unrolled ? 1 : 0);
-    return result;
-  }
-
-  const MarchProblem problem_;
-  const MachineModel machine_;
 };
 
 }  // namespace
@@ -515,8 +489,7 @@ SourcePtr march_slicings(const Kernel& kernel, const SlicingConstraints& constra
   if (constraints.machine.is_cpu) {
     return nullptr;  // threads of processors are lanes
   }
-  return listed_slicings<MarchSource, MarchEnumerator>(
-      kernel, read_march_problem(kernel, constraints), constraints);
+  return listed_slicings<MarchFamily>(kernel, read_march_problem(kernel, constraints), constraints);
 }
 
 }  // namespace rtcg::loopy::detail

@@ -2,7 +2,6 @@
 // rows, segments of an array and lists of neighbours have.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <tuple>
 
 #include "rtcg/cgen/support/gpu_limits.h"
@@ -13,7 +12,6 @@
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
-#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -44,9 +42,9 @@ struct RaggedChoice {
   std::int64_t lanes = 1;
   std::int64_t rows = 1;     ///< threads along the first row loop
   std::int64_t columns = 1;  ///< threads along the loop of neighbours
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
+  static constexpr auto lengths =
       std::tuple(&RaggedChoice::lanes, &RaggedChoice::rows, &RaggedChoice::columns);
+  static constexpr auto answers = std::tuple();
   friend auto operator<=>(const RaggedChoice&, const RaggedChoice&) = default;
 };
 
@@ -369,70 +367,39 @@ class RaggedEnumerator {
 
   /// Asks the transformations and the generator, once for each kind of choice.
   [[nodiscard]] bool is_possible(const RaggedChoice& choice) {
-    const std::vector<bool> kind = {choice.lanes > 1, choice.lanes > warp_size, choice.rows > 1,
-                                    choice.columns > 1};
-    const auto known = possible_.find(kind);
-    if (known != possible_.end()) {
-      return known->second;
-    }
-    const bool is_possible =
-        !why_not_sliced(kernel_, ragged_slicing(problem_, choice, constraints_.machine.is_cpu));
-    return possible_.emplace(kind, is_possible).first->second;
+    return possible_.has(
+        {choice.lanes > 1, choice.lanes > warp_size, choice.rows > 1, choice.columns > 1},
+        [&] { return ragged_slicing(problem_, choice, constraints_.machine.is_cpu); });
   }
 
   const Kernel& kernel_;
   const RaggedProblem& problem_;
   const SlicingConstraints& constraints_;
   std::vector<RaggedChoice> choices_{};
-  std::map<std::vector<bool>, bool> possible_{};
+  PossibleKinds possible_{kernel_};
 };
 
-class RaggedSource final : public ListedSource<RaggedChoice> {
- public:
-  RaggedSource(RaggedProblem problem, const std::vector<RaggedChoice>& choices,
-               const MachineModel& machine)
-      : problem_(std::move(problem)), machine_(machine) {
-    const RaggedCost cost(problem_, machine_);
-    list(choices, [&](const RaggedChoice& each) { return cost.seconds(each); });
-  }
+struct RaggedFamily {
+  using Problem = RaggedProblem;
+  using Choice = RaggedChoice;
+  using Cost = RaggedCost;
+  using Enumerator = RaggedEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const RaggedChoice& choice = this->choice(place);
-    Slicing slicing = slicing_of(choice);
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice,
+                             const MachineModel& machine) {
     const std::int64_t warps = choice.lanes / warp_size;
     const auto shared =
-        static_cast<std::int64_t>(8 * problem_.values) * choice.rows * (warps > 1 ? warps : 0);
-    return {{to_string(slicing), predicted_seconds(place), ragged_threads(problem_, choice),
-             ragged_blocks(problem_, choice), shared, 0},
-            std::move(slicing)};
+        static_cast<std::int64_t>(8 * problem.values) * choice.rows * (warps > 1 ? warps : 0);
+    return {ragged_slicing(problem, choice, machine.is_cpu), ragged_threads(problem, choice),
+            ragged_blocks(problem, choice), shared};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const RaggedChoice& choice = this->choice(place);
-    return {choice.lanes, choice.rows, choice.columns};
-  }
-
- private:
-  [[nodiscard]] Slicing slicing_of(const RaggedChoice& choice) const {
-    return ragged_slicing(problem_, choice, machine_.is_cpu);
-  }
-  [[nodiscard]] ChoiceDistance distance(const RaggedChoice& a,
-                                        const RaggedChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.lanes, b.lanes);
-    result.add_length(a.rows, b.rows);
-    result.add_length(a.columns, b.columns);
-    return result;
-  }
-
-  const RaggedProblem problem_;
-  const MachineModel machine_;
 };
 
 }  // namespace
 
 SourcePtr ragged_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return listed_slicings<RaggedSource, RaggedEnumerator>(
-      kernel, RaggedReader(kernel, constraints.parameters).read(), constraints);
+  return listed_slicings<RaggedFamily>(kernel, RaggedReader(kernel, constraints.parameters).read(),
+                                       constraints);
 }
 
 }  // namespace rtcg::loopy::detail

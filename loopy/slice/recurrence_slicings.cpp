@@ -70,9 +70,9 @@ struct RecurrenceChoice {
   std::int64_t threads = 32;  ///< along the first axis of shared loops
   std::int64_t across = 1;    ///< along the second
   std::int64_t rows = 1;      ///< of a block
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
+  static constexpr auto lengths =
       std::tuple(&RecurrenceChoice::threads, &RecurrenceChoice::across, &RecurrenceChoice::rows);
+  static constexpr auto answers = std::tuple();
   friend auto operator<=>(const RecurrenceChoice&, const RecurrenceChoice&) = default;
 
   [[nodiscard]] std::int64_t all_threads() const { return threads * across * rows; }
@@ -414,59 +414,32 @@ class RecurrenceEnumerator {
       kind.push_back(each.length % choice.rows == 0);
       kind.push_back(each.length <= choice.rows);
     }
-    const auto known = possible_.find(kind);
-    return known != possible_.end()
-               ? known->second
-               : possible_
-                     .emplace(kind, !why_not_sliced(kernel_, recurrence_slicing(problem_, choice)))
-                     .first->second;
+    return possible_.has(kind, [&] { return recurrence_slicing(problem_, choice); });
   }
 
   const Kernel& kernel_;
   const RecurrenceProblem& problem_;
   const SlicingConstraints& constraints_;
   std::vector<RecurrenceChoice> choices_{};
-  std::map<std::vector<std::int64_t>, bool> possible_{};
+  PossibleKinds possible_{kernel_};
 };
 
-class RecurrenceSource final : public ListedSource<RecurrenceChoice> {
- public:
-  RecurrenceSource(RecurrenceProblem problem, const std::vector<RecurrenceChoice>& choices,
-                   const MachineModel& machine)
-      : problem_(std::move(problem)) {
-    const RecurrenceCost cost(problem_, machine);
-    list(choices, [&](const RecurrenceChoice& each) { return cost.seconds(each); });
-  }
+struct RecurrenceFamily {
+  using Problem = RecurrenceProblem;
+  using Choice = RecurrenceChoice;
+  using Cost = RecurrenceCost;
+  using Enumerator = RecurrenceEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const RecurrenceChoice& choice = this->choice(place);
-    Slicing slicing = recurrence_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.all_threads(),
-             recurrence_blocks(problem_, choice), 0, 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice, const MachineModel&) {
+    return {recurrence_slicing(problem, choice), choice.all_threads(),
+            recurrence_blocks(problem, choice), 0};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const RecurrenceChoice& choice = this->choice(place);
-    return {choice.threads, choice.across, choice.rows};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const RecurrenceChoice& a,
-                                        const RecurrenceChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.threads, b.threads);
-    result.add_length(a.across, b.across);
-    result.add_length(a.rows, b.rows);
-    return result;
-  }
-
-  const RecurrenceProblem problem_;
 };
 
 }  // namespace
 
 SourcePtr recurrence_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return listed_slicings<RecurrenceSource, RecurrenceEnumerator>(
+  return listed_slicings<RecurrenceFamily>(
       kernel, RecurrenceReader(kernel, constraints.parameters).read(), constraints);
 }
 

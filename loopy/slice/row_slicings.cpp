@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <set>
 #include <tuple>
 
@@ -43,10 +42,9 @@ struct RowChoice {
   /// has whole rows.
   std::int64_t shared_steps = 0;
   std::array<Keep, most_kept> keeps{};
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
-      std::tuple(&RowChoice::threads, &RowChoice::rows, &RowChoice::items, &RowChoice::keeps,
-                 &RowChoice::shared_steps);
+  static constexpr auto lengths = std::tuple(&RowChoice::threads, &RowChoice::rows,
+                                             &RowChoice::items, &RowChoice::shared_steps);
+  static constexpr auto answers = std::tuple(&RowChoice::keeps);
   friend auto operator<=>(const RowChoice&, const RowChoice&) = default;
 
   [[nodiscard]] bool keeps_any(Keep where) const {
@@ -789,15 +787,11 @@ class RowEnumerator {
   }
   /// Once for each kind of copy.
   [[nodiscard]] bool can_keep(RowChoice choice) {
-    const std::pair<std::int64_t, std::array<Keep, most_kept>> kind{
-        choice.items * 2 + (divides_all(problem_, choice.threads * choice.items) ? 1 : 0),
-        choice.keeps};
-    const auto known = possible_.find(kind);
-    if (known != possible_.end()) {
-      return known->second;
-    }
     choice.rows = 1;
-    return possible_.emplace(kind, is_possible(choice)).first->second;
+    return possible_.has(
+        {choice.items, divides_all(problem_, choice.threads * choice.items),
+         static_cast<std::int64_t>(choice.keeps[0]), static_cast<std::int64_t>(choice.keeps[1])},
+        [&] { return row_slicing(problem_, choice); });
   }
 
   void add_copies(RowChoice choice) {
@@ -867,52 +861,21 @@ class RowEnumerator {
   const SlicingConstraints& constraints_;
   RowCost cost_;
   std::vector<RowChoice> choices_{};
-  std::map<std::pair<std::int64_t, std::array<Keep, most_kept>>, bool> possible_{};
+  PossibleKinds possible_{kernel_};
   std::optional<bool> can_share_{};
 };
 
-class RowSource final : public ListedSource<RowChoice> {
- public:
-  RowSource(RowProblem problem, const std::vector<RowChoice>& choices, const MachineModel& machine)
-      : problem_(std::move(problem)), machine_(machine) {
-    const RowCost cost(problem_, machine_);
-    list(choices, [&](const RowChoice& each) { return cost.seconds(each); });
-  }
+struct RowFamily {
+  using Problem = RowProblem;
+  using Choice = RowChoice;
+  using Cost = RowCost;
+  using Enumerator = RowEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const RowChoice& choice = this->choice(place);
-    Slicing slicing = row_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.threads * choice.rows,
-             blocks_of(problem_, choice), RowCost(problem_, machine_).shared_bytes(choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice,
+                             const MachineModel& machine) {
+    return {row_slicing(problem, choice), choice.threads * choice.rows, blocks_of(problem, choice),
+            Cost(problem, machine).shared_bytes(choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const RowChoice& choice = this->choice(place);
-    return {choice.threads,
-            choice.rows,
-            choice.items,
-            choice.shared_steps,
-            static_cast<std::int64_t>(choice.keeps[0]),
-            static_cast<std::int64_t>(choice.keeps[1])};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const RowChoice& a, const RowChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.threads, b.threads);
-    result.add_length(a.rows, b.rows);
-    result.add_length(a.items, b.items);
-    const bool shares = a.shared_steps != 0;
-    if (shares && b.shared_steps != 0) {
-      result.add_length(a.shared_steps, b.shared_steps);
-    }
-    result.answers = (a.keeps[0] != b.keeps[0] ? 1 : 0) + (a.keeps[1] != b.keeps[1] ? 1 : 0) +
-                     (shares != (b.shared_steps != 0) ? 1 : 0);
-    return result;
-  }
-
-  const RowProblem problem_;
-  const MachineModel machine_;
 };
 
 /// @param shown   the kernel that the problem is read from: with one pass over `online`
@@ -924,15 +887,12 @@ RowSlicings row_slicings_of(const Kernel& kernel, const Kernel& shown,
     return {};
   }
   problem->online = online;
-  std::vector<RowChoice> choices = RowEnumerator(kernel, *problem, constraints).run();
-  if (choices.empty()) {
-    return {};
-  }
   const bool is_chain = problem->nests.size() > 1 &&
                         std::all_of(problem->nests.begin(), problem->nests.end(),
                                     [](const RowNest& each) { return !each.has_inner_sums; });
-  return {std::make_shared<RowSource>(std::move(*problem), std::move(choices), constraints.machine),
-          is_chain};
+  SourcePtr source = listed_slicings<RowFamily>(kernel, std::move(problem), constraints);
+  const bool replaces_tiles = source != nullptr && is_chain;
+  return {std::move(source), replaces_tiles};
 }
 
 RowSlicings plain_row_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {

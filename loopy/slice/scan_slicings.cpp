@@ -9,8 +9,6 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
-#include "rtcg/loopy/check/checked_kernel.h"
-#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
 #include "rtcg/loopy/slice/listed_source.h"
@@ -18,7 +16,6 @@
 #include "rtcg/loopy/symbolic/scan.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
-#include "rtcg/loopy/transform/why_not.h"
 
 namespace rtcg::loopy::detail {
 namespace {
@@ -51,10 +48,10 @@ struct ScanChoice {
   std::int64_t steps = 1;     ///< loops of a block, on processors
   bool is_exchanged = false;  ///< items are loaded and stored neighbours by neighbours
   std::int64_t lanes = 1;     ///< rows side by side in a block, whose elements are neighbours
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
-      std::tuple(&ScanChoice::form, &ScanChoice::threads, &ScanChoice::unrolled, &ScanChoice::width,
-                 &ScanChoice::steps, &ScanChoice::is_exchanged, &ScanChoice::lanes);
+  static constexpr auto lengths =
+      std::tuple(&ScanChoice::threads, &ScanChoice::unrolled, &ScanChoice::width,
+                 &ScanChoice::steps, &ScanChoice::lanes);
+  static constexpr auto answers = std::tuple(&ScanChoice::form, &ScanChoice::is_exchanged);
   friend auto operator<=>(const ScanChoice&, const ScanChoice&) = default;
 };
 
@@ -488,80 +485,36 @@ class ScanEnumerator {
   /// Asks the transformations and the generator, once for each kind of choice. Items are exchanged
   /// where they can be, so that no kind becomes impossible by that.
   [[nodiscard]] bool is_possible(const ScanChoice& choice) {
-    const std::vector<std::int64_t> kind = {static_cast<std::int64_t>(choice.form),
-                                            choice.unrolled > 1,
-                                            choice.width > 1,
-                                            choice.threads > 1,
-                                            choice.threads > 32,
-                                            choice.lanes > 1};
-    const auto known = possible_.find(kind);
-    if (known != possible_.end()) {
-      return known->second;
-    }
-    const bool is_possible = !why_not([&] {
-      return generate(checked_kernel(apply(kernel_, scan_slicing(problem_, choice))),
-                      constraints_.machine.is_cpu ? Target::host : Target::cuda,
-                      {.recipe_comment = false});
-    });
-    return possible_.emplace(kind, is_possible).first->second;
+    return possible_.has(
+        {static_cast<std::int64_t>(choice.form), choice.unrolled > 1, choice.width > 1,
+         choice.threads > 1, choice.threads > 32, choice.lanes > 1},
+        [&] { return scan_slicing(problem_, choice); });
   }
 
   const Kernel& kernel_;
   const ScanProblem& problem_;
   const SlicingConstraints& constraints_;
   std::vector<ScanChoice> choices_{};
-  std::map<std::vector<std::int64_t>, bool> possible_{};
+  PossibleKinds possible_{kernel_, constraints_.machine.is_cpu ? Target::host : Target::cuda};
 };
 
-class ScanSource final : public ListedSource<ScanChoice> {
- public:
-  ScanSource(ScanProblem problem, const std::vector<ScanChoice>& choices,
-             const MachineModel& machine)
-      : problem_(std::move(problem)), machine_(machine) {
-    const ScanCost cost(problem_, machine_);
-    list(choices, [&](const ScanChoice& each) { return cost.seconds(each); });
-  }
+struct ScanFamily {
+  using Problem = ScanProblem;
+  using Choice = ScanChoice;
+  using Cost = ScanCost;
+  using Enumerator = ScanEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const ScanChoice& choice = this->choice(place);
-    Slicing slicing = scan_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.threads * choice.lanes,
-             scan_blocks(problem_, choice), shared_bytes(problem_, choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice, const MachineModel&) {
+    return {scan_slicing(problem, choice), choice.threads * choice.lanes,
+            scan_blocks(problem, choice), shared_bytes(problem, choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const ScanChoice& choice = this->choice(place);
-    return {static_cast<std::int64_t>(choice.form),
-            choice.threads,
-            choice.unrolled,
-            choice.width,
-            choice.steps,
-            choice.is_exchanged ? 1 : 0,
-            choice.lanes};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const ScanChoice& a, const ScanChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.threads, b.threads);
-    result.add_length(a.unrolled, b.unrolled);
-    result.add_length(a.width, b.width);
-    result.add_length(a.steps, b.steps);
-    result.add_length(a.lanes, b.lanes);
-    result.answers += a.form == b.form ? 0 : 1;
-    result.answers += a.is_exchanged == b.is_exchanged ? 0 : 1;
-    return result;
-  }
-
-  const ScanProblem problem_;
-  const MachineModel machine_;
 };
 
 }  // namespace
 
 SourcePtr scan_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return listed_slicings<ScanSource, ScanEnumerator>(
-      kernel, ScanReader(kernel, constraints.parameters).read(), constraints);
+  return listed_slicings<ScanFamily>(kernel, ScanReader(kernel, constraints.parameters).read(),
+                                     constraints);
 }
 
 }  // namespace rtcg::loopy::detail

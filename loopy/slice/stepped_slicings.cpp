@@ -12,7 +12,6 @@
 #include "rtcg/loopy/slice/access_groups.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
-#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -49,10 +48,9 @@ struct SteppedChoice {
   std::int64_t depth = 32;  ///< steps of a tile
   bool is_fetched = true;   ///< what is read
   bool is_buffered = true;  ///< what is written
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
-      std::tuple(&SteppedChoice::threads, &SteppedChoice::depth, &SteppedChoice::is_fetched,
-                 &SteppedChoice::is_buffered);
+  static constexpr auto lengths = std::tuple(&SteppedChoice::threads, &SteppedChoice::depth);
+  static constexpr auto answers =
+      std::tuple(&SteppedChoice::is_fetched, &SteppedChoice::is_buffered);
   friend auto operator<=>(const SteppedChoice&, const SteppedChoice&) = default;
 
   [[nodiscard]] bool has_tile(const SteppedArray& array) const {
@@ -398,64 +396,36 @@ class SteppedEnumerator {
 
   /// Asks the transformations and the generator, once for each kind of choice.
   [[nodiscard]] bool is_possible(const SteppedChoice& choice) {
-    const std::vector<bool> kind = {choice.is_fetched, choice.is_buffered,
-                                    problem_.step.length % choice.depth == 0,
-                                    problem_.rows[0].length % choice.threads == 0};
-    const auto known = possible_.find(kind);
-    return known != possible_.end()
-               ? known->second
-               : possible_
-                     .emplace(kind, !why_not_sliced(kernel_, stepped_slicing(problem_, choice)))
-                     .first->second;
+    return possible_.has(
+        {choice.is_fetched, choice.is_buffered, problem_.step.length % choice.depth == 0,
+         problem_.rows[0].length % choice.threads == 0},
+        [&] { return stepped_slicing(problem_, choice); });
   }
 
   const Kernel& kernel_;
   const SteppedProblem& problem_;
   const SlicingConstraints& constraints_;
   std::vector<SteppedChoice> choices_{};
-  std::map<std::vector<bool>, bool> possible_{};
+  PossibleKinds possible_{kernel_};
 };
 
-class SteppedSource final : public ListedSource<SteppedChoice> {
- public:
-  SteppedSource(SteppedProblem problem, const std::vector<SteppedChoice>& choices,
-                const MachineModel& machine)
-      : problem_(std::move(problem)) {
-    const SteppedCost cost(problem_, machine);
-    list(choices, [&](const SteppedChoice& each) { return cost.seconds(each); });
-  }
+struct SteppedFamily {
+  using Problem = SteppedProblem;
+  using Choice = SteppedChoice;
+  using Cost = SteppedCost;
+  using Enumerator = SteppedEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const SteppedChoice& choice = this->choice(place);
-    Slicing slicing = stepped_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.threads,
-             stepped_blocks(problem_, choice), shared_bytes_of(problem_, choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice, const MachineModel&) {
+    return {stepped_slicing(problem, choice), choice.threads, stepped_blocks(problem, choice),
+            shared_bytes_of(problem, choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const SteppedChoice& choice = this->choice(place);
-    return {choice.threads, choice.depth, choice.is_fetched ? 1 : 0, choice.is_buffered ? 1 : 0};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const SteppedChoice& a,
-                                        const SteppedChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.threads, b.threads);
-    result.add_length(a.depth, b.depth);
-    result.answers += a.is_fetched != b.is_fetched ? 1 : 0;
-    result.answers += a.is_buffered != b.is_buffered ? 1 : 0;
-    return result;
-  }
-
-  const SteppedProblem problem_;
 };
 
 }  // namespace
 
 SourcePtr stepped_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return listed_slicings<SteppedSource, SteppedEnumerator>(
-      kernel, SteppedReader(kernel, constraints).read(), constraints);
+  return listed_slicings<SteppedFamily>(kernel, SteppedReader(kernel, constraints).read(),
+                                        constraints);
 }
 
 }  // namespace rtcg::loopy::detail

@@ -30,7 +30,7 @@ struct TensorProblem {
   SlicingProblem problem{};
   std::vector<InameFusion> fusions{};
   TensorAtom atom{};
-  std::vector<const SlicedRead*> reads{};  // into `problem`
+  std::vector<SlicedRead> reads{};  // those of the sum
 
   [[nodiscard]] const SlicedLoop& rows() const { return problem.loops[slow_loop]; }
   [[nodiscard]] const SlicedLoop& columns() const { return problem.loops[fast_loop]; }
@@ -49,11 +49,10 @@ struct TensorChoice {
   std::int64_t steps = 1;  ///< atoms of a tile along the sum
   std::int64_t stages = 1;
   std::int64_t swizzle = 0;
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
+  static constexpr auto lengths =
       std::tuple(&TensorChoice::row_atoms, &TensorChoice::column_atoms, &TensorChoice::row_warps,
-                 &TensorChoice::column_warps, &TensorChoice::steps, &TensorChoice::stages,
-                 &TensorChoice::swizzle);
+                 &TensorChoice::column_warps, &TensorChoice::steps);
+  static constexpr auto answers = std::tuple(&TensorChoice::stages, &TensorChoice::swizzle);
   friend auto operator<=>(const TensorChoice&, const TensorChoice&) = default;
 
   [[nodiscard]] std::int64_t threads() const { return warp_size * row_warps * column_warps; }
@@ -108,12 +107,12 @@ Slicing tensor_slicing(const TensorProblem& problem, const TensorChoice& choice)
     slicing.inames.push_back(
         {problem.problem.loops[first_whole_loop].iname, {{0, {AxisKind::grid, 2}}}});
   }
-  for (const SlicedRead* each : problem.reads) {
-    const Fetchable& fetched = problem.problem.fetchable[each->fetchable];
+  for (const SlicedRead& each : problem.reads) {
+    const Fetchable& fetched = problem.problem.fetchable[each.fetchable];
     FetchPlan fetch;
     fetch.array = fetched.array;
     fetch.group = fetched.group;
-    fetch.padding = padding_of(problem, *each, choice);
+    fetch.padding = padding_of(problem, each, choice);
     slicing.fetches.push_back(std::move(fetch));
   }
   slicing.stages = choice.stages;
@@ -135,11 +134,11 @@ class TensorCost {
   }
   [[nodiscard]] std::int64_t shared_bytes(const TensorChoice& choice) const {
     std::int64_t elements = 0;
-    for (const SlicedRead* each : problem_.reads) {
-      const std::int64_t row = row_length(problem_, *each, choice);
-      const std::int64_t all = depth(choice) * (each->mentions[slow_loop] ? choice.rows() : 1) *
-                               (each->mentions[fast_loop] ? choice.columns() : 1);
-      elements += all / row * (row + padding_of(problem_, *each, choice));
+    for (const SlicedRead& each : problem_.reads) {
+      const std::int64_t row = row_length(problem_, each, choice);
+      const std::int64_t all = depth(choice) * (each.mentions[slow_loop] ? choice.rows() : 1) *
+                               (each.mentions[fast_loop] ? choice.columns() : 1);
+      elements += all / row * (row + padding_of(problem_, each, choice));
     }
     return choice.stages * elements * static_cast<std::int64_t>(problem_.input_bytes());
   }
@@ -219,8 +218,8 @@ class TensorEnumerator {
   std::vector<TensorChoice> run() {
     const bool has_stages =
         constraints_.machine.has_async_copies &&
-        std::all_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead* each) {
-          return problem_.problem.fetchable[each->fetchable].can_run_ahead;
+        std::all_of(problem_.reads.begin(), problem_.reads.end(), [&](const SlicedRead& each) {
+          return problem_.problem.fetchable[each.fetchable].can_run_ahead;
         });
     std::vector<TensorChoice> choices;
     for (const std::int64_t stages : {1, 2, 3, 4, 5}) {
@@ -314,44 +313,18 @@ class TensorEnumerator {
   const TensorCost cost_;
 };
 
-class TensorSource final : public ListedSource<TensorChoice> {
- public:
-  TensorSource(std::shared_ptr<const TensorProblem> problem,
-               const std::vector<TensorChoice>& choices, const MachineModel& machine)
-      : problem_(std::move(problem)), machine_(machine) {
-    const TensorCost cost(*problem_, machine_);
-    list(choices, [&](const TensorChoice& each) { return cost.seconds(each); });
-  }
+struct TensorFamily {
+  using Problem = TensorProblem;
+  using Choice = TensorChoice;
+  using Cost = TensorCost;
+  using Enumerator = TensorEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const TensorChoice& choice = this->choice(place);
-    const TensorCost cost(*problem_, machine_);
-    Slicing slicing = tensor_slicing(*problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), choice.threads(), cost.blocks(choice),
-             cost.shared_bytes(choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice,
+                             const MachineModel& machine) {
+    const Cost cost(problem, machine);
+    return {tensor_slicing(problem, choice), choice.threads(), cost.blocks(choice),
+            cost.shared_bytes(choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const TensorChoice& choice = this->choice(place);
-    return {choice.row_atoms, choice.column_atoms, choice.row_warps, choice.column_warps,
-            choice.steps,     choice.stages,       choice.swizzle};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const TensorChoice& a,
-                                        const TensorChoice& b) const override {
-    ChoiceDistance result;
-    result.add_length(a.row_atoms, b.row_atoms);
-    result.add_length(a.column_atoms, b.column_atoms);
-    result.add_length(a.row_warps, b.row_warps);
-    result.add_length(a.column_warps, b.column_warps);
-    result.add_length(a.steps, b.steps);
-    result.answers = static_cast<int>(std::abs(a.stages - b.stages)) + (a.swizzle != b.swizzle);
-    return result;
-  }
-
-  const std::shared_ptr<const TensorProblem> problem_;
-  const MachineModel machine_;
 };
 
 /// Whether the machine's programs are for devices with the instructions of the atom.
@@ -380,15 +353,15 @@ const Reduction* only_reduction(const Kernel& typed) {
   return count == 1 ? found : nullptr;
 }
 
-/// A problem whose reads are rows or columns of a product; null for others.
-std::shared_ptr<TensorProblem> tensor_problem(const TensorSum& sum, SlicingProblem sliced,
-                                              std::vector<InameFusion> fusions,
-                                              const SlicingConstraints& constraints) {
-  auto result = std::make_shared<TensorProblem>();
-  result->problem = std::move(sliced);
-  result->fusions = std::move(fusions);
-  result->atom = sum.atom;
-  const SlicingProblem& problem = result->problem;
+/// A problem whose reads are rows or columns of a product; nothing for others.
+std::optional<TensorProblem> tensor_problem(const TensorSum& sum, SlicingProblem sliced,
+                                            std::vector<InameFusion> fusions,
+                                            const SlicingConstraints& constraints) {
+  TensorProblem result;
+  result.problem = std::move(sliced);
+  result.fusions = std::move(fusions);
+  result.atom = sum.atom;
+  const SlicingProblem& problem = result.problem;
   const auto is_far = [&](std::size_t loop) {
     return problem.has(loop) &&
            (problem.loops[loop].is_inner || problem.loops[loop].length > most_blocks_across);
@@ -396,12 +369,12 @@ std::shared_ptr<TensorProblem> tensor_problem(const TensorSum& sum, SlicingProbl
   if (!problem.has(fast_loop) || !problem.has(slow_loop) || !problem.has(reduced_loop) ||
       is_far(first_whole_loop) || problem.has(first_whole_loop + 1) || problem.other_results > 1 ||
       !problem.beginnings.empty()) {
-    return nullptr;
+    return std::nullopt;
   }
   const auto parts_of = [&](std::size_t loop) {
     const std::string& iname = problem.loops[loop].iname;
     NameSet parts = {iname};
-    for (const InameFusion& each : result->fusions) {
+    for (const InameFusion& each : result.fusions) {
       for (const FusedIname& part : each.parts) {
         if (each.name == iname) {
           parts.insert(part.iname);
@@ -421,7 +394,7 @@ std::shared_ptr<TensorProblem> tensor_problem(const TensorSum& sum, SlicingProbl
                          [&](const auto& each) { return names.count(each) != 0; });
     };
     if (mentions(rows) && mentions(columns)) {
-      return nullptr;
+      return std::nullopt;
     }
     has_rows = has_rows || mentions(rows);
     has_columns = has_columns || mentions(columns);
@@ -434,22 +407,12 @@ std::shared_ptr<TensorProblem> tensor_problem(const TensorSum& sum, SlicingProbl
     const bool is_allowed = use == constraints.arrays.end() || use->second == ArrayUse::any ||
                             use->second == ArrayUse::shared;
     if (each.fetchable == nowhere || !is_allowed) {
-      return nullptr;
+      return std::nullopt;
     }
-    result->reads.push_back(&each);
+    result.reads.push_back(each);
   }
-  return has_rows && has_columns && !result->reads.empty() ? result : nullptr;
-}
-
-SourcePtr slicings_of(const Kernel& kernel, std::shared_ptr<TensorProblem> problem,
-                      const SlicingConstraints& constraints) {
-  if (problem == nullptr) {
-    return nullptr;
-  }
-  const auto choices = TensorEnumerator(kernel, *problem, constraints).run();
-  return choices.empty()
-             ? nullptr
-             : std::make_shared<TensorSource>(std::move(problem), choices, constraints.machine);
+  return has_rows && has_columns && !result.reads.empty() ? std::optional(std::move(result))
+                                                          : std::nullopt;
 }
 
 }  // namespace
@@ -462,7 +425,7 @@ SourcePtr tensor_slicings(const Kernel& kernel, const SlicingConstraints& constr
       !constraints.free_layouts.empty()) {
     return nullptr;
   }
-  SourcePtr all = slicings_of(
+  SourcePtr all = listed_slicings<TensorFamily>(
       kernel,
       tensor_problem(*sum,
                      read_slicing_problem(kernel, constraints.parameters, {}, constraints.machine),
@@ -473,10 +436,11 @@ SourcePtr tensor_slicings(const Kernel& kernel, const SlicingConstraints& constr
   }
   for (FusedContraction& each :
        fused_contractions(typed, constraints.parameters, constraints.machine)) {
-    all = merged(std::move(all), slicings_of(kernel,
-                                             tensor_problem(*sum, std::move(each.problem),
-                                                            std::move(each.fusions), constraints),
-                                             constraints));
+    all = merged(std::move(all),
+                 listed_slicings<TensorFamily>(kernel,
+                                               tensor_problem(*sum, std::move(each.problem),
+                                                              std::move(each.fusions), constraints),
+                                               constraints));
   }
   return all;
 }

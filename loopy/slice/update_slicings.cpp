@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <tuple>
 
 #include "rtcg/cgen/support/gpu_limits.h"
@@ -13,7 +12,6 @@
 #include "rtcg/loopy/analyze/update.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/gpu_figures.h"
-#include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/listed_source.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/traverse.h"
@@ -61,10 +59,9 @@ struct UpdateChoice {
   std::int64_t unrolled = 1;  ///< so many updates are read together
   /// Of each block; 0: the array itself is updated.
   std::array<std::int64_t, most_private> copies{};
-  /// In the order of the bits of crossover().
-  static constexpr auto decisions =
-      std::tuple(&UpdateChoice::threads, &UpdateChoice::rows, &UpdateChoice::steps,
-                 &UpdateChoice::unrolled, &UpdateChoice::copies);
+  static constexpr auto lengths = std::tuple(&UpdateChoice::threads, &UpdateChoice::rows,
+                                             &UpdateChoice::steps, &UpdateChoice::unrolled);
+  static constexpr auto answers = std::tuple(&UpdateChoice::copies);
   friend auto operator<=>(const UpdateChoice&, const UpdateChoice&) = default;
 };
 
@@ -562,12 +559,7 @@ class UpdateEnumerator {
                      : copies < update_threads(problem_, choice) ? 2
                                                                  : 3);
     }
-    const auto known = possible_.find(kind);
-    if (known != possible_.end()) {
-      return known->second;
-    }
-    const bool is_possible = !why_not_sliced(kernel_, update_slicing(problem_, choice));
-    return possible_.emplace(std::move(kind), is_possible).first->second;
+    return possible_.has(kind, [&] { return update_slicing(problem_, choice); });
   }
 
   const Kernel& kernel_;
@@ -575,59 +567,41 @@ class UpdateEnumerator {
   const SlicingConstraints& constraints_;
   UpdateCost cost_;
   std::vector<UpdateChoice> choices_{};
-  std::map<std::vector<std::int64_t>, bool> possible_{};
+  PossibleKinds possible_{kernel_};
 };
 
-class UpdateSource final : public ListedSource<UpdateChoice> {
- public:
-  UpdateSource(UpdateProblem problem, const std::vector<UpdateChoice>& choices,
-               const MachineModel& machine)
-      : problem_(std::move(problem)), machine_(machine) {
-    const UpdateCost cost(problem_, machine_);
-    list(choices, [&](const UpdateChoice& each) { return cost.seconds(each); });
-  }
+struct UpdateFamily {
+  using Problem = UpdateProblem;
+  using Choice = UpdateChoice;
+  using Cost = UpdateCost;
+  using Enumerator = UpdateEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const UpdateChoice& choice = this->choice(place);
-    Slicing slicing = update_slicing(problem_, choice);
-    return {
-        {to_string(slicing), predicted_seconds(place), update_threads(problem_, choice),
-         update_blocks(problem_, choice), UpdateCost(problem_, machine_).shared_bytes(choice), 0},
-        std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice,
+                             const MachineModel& machine) {
+    return {update_slicing(problem, choice), update_threads(problem, choice),
+            update_blocks(problem, choice), Cost(problem, machine).shared_bytes(choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const UpdateChoice& choice = this->choice(place);
-    return {choice.threads,  choice.rows,      choice.steps,
-            choice.unrolled, choice.copies[0], choice.copies[1]};
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const UpdateChoice& a,
-                                        const UpdateChoice& b) const override {
+  /// Copies of all threads are as many as there are threads.
+  static ChoiceDistance distance(const Problem& problem, const Choice& a, const Choice& b) {
     ChoiceDistance result;
     result.add_length(a.threads, b.threads);
     result.add_length(a.rows, b.rows);
     result.add_length(a.steps, b.steps);
     result.add_length(a.unrolled, b.unrolled);
     for (std::size_t k = 0; k < most_private; ++k) {
-      // copies of all threads are as many as there are threads
-      const bool is_alike =
-          a.copies.at(k) == b.copies.at(k) || (a.copies.at(k) == update_threads(problem_, a) &&
-                                               b.copies.at(k) == update_threads(problem_, b));
-      result.answers += is_alike ? 0 : 1;
+      const bool are_of_all = a.copies.at(k) == update_threads(problem, a) &&
+                              b.copies.at(k) == update_threads(problem, b);
+      result.answers += are_of_all || a.copies.at(k) == b.copies.at(k) ? 0 : 1;
     }
     return result;
   }
-
-  const UpdateProblem problem_;
-  const MachineModel machine_;
 };
 
 }  // namespace
 
 SourcePtr update_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
-  return listed_slicings<UpdateSource, UpdateEnumerator>(
-      kernel, UpdateReader(kernel, constraints.parameters).read(), constraints);
+  return listed_slicings<UpdateFamily>(kernel, UpdateReader(kernel, constraints.parameters).read(),
+                                       constraints);
 }
 
 }  // namespace rtcg::loopy::detail

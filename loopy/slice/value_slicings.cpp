@@ -39,8 +39,8 @@ struct ValueChoice {
   std::array<std::uint16_t, most_loops> threads{1, 1, 1, 1};
   std::array<std::uint16_t, most_loops> items{1, 1, 1, 1};
   std::uint16_t set = 0;  ///< of rules, a place in ValueProblem::sets
-  static constexpr auto decisions =
-      std::tuple(&ValueChoice::threads, &ValueChoice::items, &ValueChoice::set);
+  static constexpr auto lengths = std::tuple(&ValueChoice::threads, &ValueChoice::items);
+  static constexpr auto answers = std::tuple(&ValueChoice::set);
   friend auto operator<=>(const ValueChoice&, const ValueChoice&) = default;
 };
 
@@ -630,42 +630,16 @@ class ValueEnumerator {
   std::vector<ValueChoice> choices_{};
 };
 
-class ValueSource final : public ListedSource<ValueChoice> {
- public:
-  ValueSource(ValueProblem problem, const std::vector<ValueChoice>& choices,
-              const MachineModel& machine)
-      : problem_(std::move(problem)) {
-    const ValueCost cost(problem_, machine);
-    list(choices, [&](const ValueChoice& each) { return cost.seconds(each); });
-  }
+struct ValueFamily {
+  using Problem = ValueProblem;
+  using Choice = ValueChoice;
+  using Cost = ValueCost;
+  using Enumerator = ValueEnumerator;
 
-  [[nodiscard]] RankedSlicing at(std::size_t place) const override {
-    const ValueChoice& choice = this->choice(place);
-    Slicing slicing = value_slicing(problem_, choice);
-    return {{to_string(slicing), predicted_seconds(place), threads_of(choice),
-             blocks_of(problem_, choice), shared_bytes_of(problem_, choice), 0},
-            std::move(slicing)};
+  static SlicedChoice sliced(const Problem& problem, const Choice& choice, const MachineModel&) {
+    return {value_slicing(problem, choice), threads_of(choice), blocks_of(problem, choice),
+            shared_bytes_of(problem, choice)};
   }
-  [[nodiscard]] std::vector<std::int64_t> decisions(std::size_t place) const override {
-    const ValueChoice& choice = this->choice(place);
-    std::vector<std::int64_t> result(choice.threads.begin(), choice.threads.end());
-    result.insert(result.end(), choice.items.begin(), choice.items.end());
-    result.push_back(choice.set);
-    return result;
-  }
-
- private:
-  [[nodiscard]] ChoiceDistance distance(const ValueChoice& a, const ValueChoice& b) const override {
-    ChoiceDistance result;
-    for (std::size_t i = 0; i < most_loops; ++i) {
-      result.add_length(a.threads[i], b.threads[i]);
-      result.add_length(a.items[i], b.items[i]);
-    }
-    result.answers = a.set != b.set ? 1 : 0;
-    return result;
-  }
-
-  const ValueProblem problem_;
 };
 
 }  // namespace
@@ -674,8 +648,8 @@ SourcePtr value_slicings(const Kernel& kernel, const SlicingConstraints& constra
   if (kernel.rules.empty() || constraints.machine.is_cpu) {
     return nullptr;
   }
-  return listed_slicings<ValueSource, ValueEnumerator>(
-      kernel, ValueReader(kernel, constraints.parameters).read(), constraints);
+  return listed_slicings<ValueFamily>(kernel, ValueReader(kernel, constraints.parameters).read(),
+                                      constraints);
 }
 
 }  // namespace rtcg::loopy::detail
