@@ -379,7 +379,7 @@ Evaluate ExprCompiler::compile(const Expr& expr, ScalarKind around) {
         return [value = rounded(real_value(e.value), own)](Machine&) { return value; };
       },
       [&](const Name& e) { return compile_name(e.name); },
-      [&](const Sum& e) { return of_all(e.terms, add); },
+      [&](const Sum& e) { return compile_sum(e, kind, inner); },
       [&](const Product& e) { return of_all(e.factors, multiply); },
       [&](const Quotient& e) { return of_two(e.numerator, e.denominator, divide); },
       [&](const FloorDiv& e) { return of_two(e.numerator, e.denominator, floor_divide); },
@@ -411,14 +411,14 @@ Evaluate ExprCompiler::compile(const Expr& expr, ScalarKind around) {
       [&](const Conditional& e) -> Evaluate {
         return [condition = compile(e.condition, ScalarKind::f64),
                 then_value = compile(e.then_value, inner),
-                else_value = compile(e.else_value, inner)](Machine& m) {
+                else_value = compile(e.else_value, inner), kind](Machine& m) {
           m.count_operation();
           const Value holds = truth(condition(m));
           if (!holds.is_certain()) {
-            const Value first = then_value(m);
-            return either(first, else_value(m));
+            const Value first = converted_as_in_c(then_value(m), kind);
+            return either(first, converted_as_in_c(else_value(m), kind));
           }
-          return holds.integer != 0 ? then_value(m) : else_value(m);
+          return converted_as_in_c(holds.integer != 0 ? then_value(m) : else_value(m), kind);
         };
       },
       [&](const Access& e) -> Evaluate {
@@ -431,6 +431,31 @@ Evaluate ExprCompiler::compile(const Expr& expr, ScalarKind around) {
       [&](const Reduction& e) -> Evaluate {
         return [all = compile_reduction(e, around)](Machine& m) { return all(m).front(); };
       });
+}
+
+/// What is subtracted has the type of the sum before its sign is changed: i8 - u8 is no i8 + u8.
+Evaluate ExprCompiler::compile_sum(const Sum& sum, ScalarKind kind, ScalarKind inner) {
+  struct Term {
+    Evaluate value;
+    bool is_subtracted = false;
+  };
+  std::vector<Term> terms;
+  for (const Expr& each : sum.terms) {
+    const std::optional<Expr> subtracted = subtracted_term(each);
+    terms.push_back({compile(subtracted.value_or(each), inner), subtracted.has_value()});
+  }
+  return [terms = std::move(terms), kind](Machine& m) {
+    const auto signed_value = [&](const Term& term) {
+      const Value value = term.value(m);
+      return term.is_subtracted ? negate(value, kind) : value;
+    };
+    Value result = signed_value(terms.front());
+    for (std::size_t i = 1; i < terms.size(); ++i) {
+      m.count_operation();
+      result = add(result, signed_value(terms[i]), kind);
+    }
+    return result;
+  };
 }
 
 Evaluate ExprCompiler::compile_name(const std::string& name) {

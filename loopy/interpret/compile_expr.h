@@ -61,6 +61,7 @@ class ExprCompiler {
                                                    cgen::ScalarKind around);
   [[nodiscard]] Evaluate compile_read(const Expr& element);
   [[nodiscard]] Evaluate compile_name(const std::string& name);
+  Evaluate compile_sum(const Sum& sum, cgen::ScalarKind kind, cgen::ScalarKind inner);
   [[nodiscard]] Evaluate compile_power(const Power& power, cgen::ScalarKind kind);
   [[nodiscard]] Evaluate compile_comparison(const Comparison& comparison, cgen::ScalarKind around);
   [[nodiscard]] Evaluate compile_bitwise(const Bitwise& bitwise, cgen::ScalarKind kind);

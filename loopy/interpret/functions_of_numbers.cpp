@@ -181,7 +181,10 @@ Value apply_to_two(const Value& left, const Value& right, cgen::ScalarKind kind,
   return units == 0 ? rounded(value, kind) : approximated(value, kind, units);
 }
 
-Value smaller_or_larger(bool is_min, const Value& left, const Value& right, cgen::ScalarKind kind) {
+Value smaller_or_larger(bool is_min, const Value& given_left, const Value& given_right,
+                        cgen::ScalarKind kind) {
+  const Value left = converted_as_in_c(given_left, kind);
+  const Value right = converted_as_in_c(given_right, kind);
   if (left.is_integer() && right.is_integer()) {
     if (!left.has_range() || !right.has_range()) {
       return unknown_integer();

@@ -273,18 +273,36 @@ Value divide(const Value& left, const Value& right, ScalarKind kind) {
   return approximated(quotient, kind, 8);
 }
 
-Value floor_divide(const Value& left, const Value& right, ScalarKind kind) {
-  if (left.is_integer() && right.is_integer()) {
+Value converted_as_in_c(const Value& value, ScalarKind kind) {
+  const bool is_long = cgen::is_integral(kind) && !cgen::is_signed(kind) && bits_of(kind) >= 32;
+  return is_long && value.is_integer() ? converted(value, kind) : value;
+}
+
+namespace {
+
+bool is_zero(const Value& value) {
+  return value.is_certain() && value.integer == 0;
+}
+
+}  // namespace
+
+Value floor_divide(const Value& given_left, const Value& given_right, ScalarKind kind) {
+  if (given_left.is_integer() && given_right.is_integer()) {
+    const Value left = kind == ScalarKind::u64 ? converted(given_left, kind) : given_left;
+    const Value right = kind == ScalarKind::u64 ? converted(given_right, kind) : given_right;
+    if (is_zero(right)) {
+      return integer_value(0);
+    }
     if (have_ranges(left, right) && right.is_certain() && right.integer > 0) {
       return settled_between(floor_quotient(left.integer, right.integer),
                              floor_quotient(last(left), right.integer), kind);
     }
-    if (!left.is_certain() || !right.is_certain() || right.integer == 0) {
+    if (!left.is_certain() || !right.is_certain()) {
       return unknown_integer();
     }
     return settled(floor_quotient(left.integer, right.integer), Value::all_bits, kind);
   }
-  Value quotient = divide(left, right, kind);
+  Value quotient = divide(given_left, given_right, kind);
   const long double floored = std::floor(quotient.real);
   const bool is_open = std::floor(quotient.real - quotient.error) != floored ||
                        std::floor(quotient.real + quotient.error) != floored;
@@ -293,10 +311,15 @@ Value floor_divide(const Value& left, const Value& right, ScalarKind kind) {
                                                              : no_bound);
 }
 
-Value floor_remainder(const Value& left, const Value& right, ScalarKind kind) {
-  if (left.is_integer() && right.is_integer()) {
-    if (!right.is_certain() || right.integer == 0) {
+Value floor_remainder(const Value& given_left, const Value& given_right, ScalarKind kind) {
+  if (given_left.is_integer() && given_right.is_integer()) {
+    const Value left = kind == ScalarKind::u64 ? converted(given_left, kind) : given_left;
+    const Value right = kind == ScalarKind::u64 ? converted(given_right, kind) : given_right;
+    if (!right.is_certain()) {
       return unknown_integer();
+    }
+    if (is_zero(right)) {
+      return integer_value(0);
     }
     if (!left.is_certain() && left.has_range() && right.integer > 0) {
       const Wide quotient = floor_quotient(left.integer, right.integer);
@@ -315,8 +338,8 @@ Value floor_remainder(const Value& left, const Value& right, ScalarKind kind) {
     return settled(left.integer - right.integer * floor_quotient(left.integer, right.integer),
                    Value::all_bits, kind);
   }
-  const Value quotient = floor_divide(left, right, kind);
-  return add(left, negate(multiply(quotient, right, kind), kind), kind);
+  const Value quotient = floor_divide(given_left, given_right, kind);
+  return add(given_left, negate(multiply(quotient, given_right, kind), kind), kind);
 }
 
 int compare_numbers(const Value& left, const Value& right) {

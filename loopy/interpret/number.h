@@ -70,7 +70,8 @@ struct Value {
 [[nodiscard]] Value negate(const Value& value, cgen::ScalarKind kind);
 [[nodiscard]] Value multiply(const Value& left, const Value& right, cgen::ScalarKind kind);
 [[nodiscard]] Value divide(const Value& left, const Value& right, cgen::ScalarKind kind);
-/// Rounded down, as Python has it, and the remainder of the divisor's sign.
+/// Rounded down, as Python has it, and the remainder of the divisor's sign. Whole numbers divided
+/// by 0 give 0, with nothing left.
 [[nodiscard]] Value floor_divide(const Value& left, const Value& right, cgen::ScalarKind kind);
 [[nodiscard]] Value floor_remainder(const Value& left, const Value& right, cgen::ScalarKind kind);
 
@@ -84,6 +85,8 @@ struct Value {
 /// The number after storing it in a variable of the type: integers wrap around; reals are rounded,
 /// or truncated for an integer type.
 [[nodiscard]] Value converted(const Value& value, cgen::ScalarKind kind);
+/// The same for u32 and u64, to which C converts what they meet; the value itself for other types.
+[[nodiscard]] Value converted_as_in_c(const Value& value, cgen::ScalarKind kind);
 /// The low bits of the type, as a number of it.
 [[nodiscard]] Wide wrapped(Wide value, cgen::ScalarKind kind);
 [[nodiscard]] int bits_of(cgen::ScalarKind kind);

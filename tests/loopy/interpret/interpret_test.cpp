@@ -123,6 +123,29 @@ TEST(Interpret, DividesIntegersOf64BitsRoundingDown) {
   expect_integers(result, "y", {891813945, 152179148, 1282168116});
 }
 
+// As every device has it.
+TEST(Interpret, DividesByZeroWithoutARemainder) {
+  const Kernel kernel = make_kernel(
+      "{[i]: 0 <= i < n}", "y[i] = x[i] // k[i]\nz[i] = x[i] % k[i]\nw[i] = i // (i - 1) + i % i",
+      {.arguments = "x, k, y, z: i64[n]; w: i32[n]; n: i32"});
+  const std::vector<std::int64_t> x = {7, -7, 0};
+  const std::vector<std::int64_t> k = {0, 2, 0};
+  const Interpretation result =
+      interpret(kernel, {{{"n", 3}}, {}, {{"x", array_of(x)}, {"k", array_of(k)}}});
+  expect_integers(result, "y", {0, -4, 0});
+  expect_integers(result, "z", {0, 1, 0});
+  expect_integers(result, "w", {0, 0, 2});
+}
+
+TEST(Interpret, SubtractsInTheTypeOfTheDifference) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "y[i] = a[i] - b[i]",
+                                    {.arguments = "a: i8[n]; b: u8[n]; y: i32[n]; n: i32"});
+  const ArrayData a = array_of(cgen::ScalarKind::i8, std::vector<std::int8_t>{-128, 100, 3});
+  const ArrayData b = array_of(cgen::ScalarKind::u8, std::vector<std::uint8_t>{255, 0, 200});
+  const Interpretation result = interpret(kernel, {{{"n", 3}}, {}, {{"a", a}, {"b", b}}});
+  expect_integers(result, "y", {-383, 100, -197});
+}
+
 TEST(Interpret, TakesRemaindersOfUnsignedNumbers) {
   const Kernel kernel = make_kernel("{[i]: 0 <= i < n}", "b[i] = a[key[i] % 35]",
                                     {.arguments = "a, b: f32[n]; key: u32[n]; n: i32"});
