@@ -31,6 +31,11 @@ ScalarKind common_scalar(ScalarKind left, ScalarKind right) {
   }
   const int left_bytes = cgen::size_bytes(left);
   const int right_bytes = cgen::size_bytes(right);
+  const bool is_mixed = cgen::is_signed(left) != cgen::is_signed(right);
+  const int unsigned_bytes = cgen::is_signed(left) ? right_bytes : left_bytes;
+  if (is_mixed && unsigned_bytes < 4 && unsigned_bytes == std::max(left_bytes, right_bytes)) {
+    return unsigned_bytes == 1 ? ScalarKind::i16 : ScalarKind::i32;
+  }
   if (left_bytes != right_bytes) {
     return left_bytes > right_bytes ? left : right;
   }
@@ -47,6 +52,18 @@ cgen::Type arithmetic_type(const cgen::Type& type) {
 }
 LooseType arithmetic_type(const LooseType& operand) {
   return {arithmetic_type(operand.type), operand.firmness};
+}
+
+/// The type of a value that is one of two: the one in which they are added, but i64 for i32 and
+/// u32, which holds the values of both.
+LooseType type_of_either(const LooseType& left, const LooseType& right) {
+  const LooseType common = common_type(left, right);
+  const auto is_of = [&](ScalarKind kind) {
+    return cgen::scalar_kind(left.type) == kind || cgen::scalar_kind(right.type) == kind;
+  };
+  const bool is_mixed = common.type == cgen::Type(cgen::u32) && left.firmness == right.firmness &&
+                        (is_of(ScalarKind::i32) || is_of(ScalarKind::i16) || is_of(ScalarKind::i8));
+  return is_mixed ? LooseType{cgen::i64, common.firmness} : common;
 }
 
 /// Types expressions from the inside out.
@@ -177,7 +194,7 @@ LooseType TypeFinder::find_bitwise(const Bitwise& bitwise) {
 }
 
 LooseType TypeFinder::find_conditional(const Conditional& conditional) {
-  return common_type(find(conditional.then_value), find(conditional.else_value));
+  return type_of_either(find(conditional.then_value), find(conditional.else_value));
 }
 
 std::vector<LooseType> TypeFinder::find_targets(const Reduction& reduction) {
@@ -254,9 +271,11 @@ LooseType TypeFinder::find_rule(const SubstitutionRule& rule, const Call& call) 
 
 /// The result of a function of `arguments`, which are of the number it takes.
 LooseType result_of(cgen::Intrinsic function, const std::vector<LooseType>& arguments) {
+  const bool is_choice = function == cgen::Intrinsic::min || function == cgen::Intrinsic::max;
   LooseType common = arithmetic_type(arguments.front());
   for (std::size_t i = 1; i < arguments.size(); ++i) {
-    common = common_type(common, arithmetic_type(arguments[i]));
+    const LooseType next = arithmetic_type(arguments[i]);
+    common = is_choice ? type_of_either(common, next) : common_type(common, next);
   }
   const auto* complex = get_if<cgen::Complex>(common.type);
   const LooseType in_real_numbers =

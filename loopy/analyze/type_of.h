@@ -11,8 +11,8 @@
 //
 // Numbers are converted to a common type as in C, with these differences: an integer and a
 // floating-point number have the type of the latter (i64 + f32 is f32); integers below 32 bits stay
-// as they are (i8 + i8 is i8); an integer constant never widens the other operand, nor does a real
-// constant without a stated type (f32 * 2.0 is f32); integers are divided in f64 by `/`.
+// short (i8 + i8 is i8, i8 + u8 is i16); an integer constant never widens the other operand, nor
+// does a real one without a stated type (f32 * 2.0 is f32); integers are divided in f64 by `/`.
 
 namespace rtcg::loopy {
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "rtcg/cgen/ast/describe.h"
 #include "rtcg/cgen/ast/traverse.h"
 #include "rtcg/cgen/build/block_builder.h"
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/order_free.h"
+#include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -182,6 +184,10 @@ class AtomicWriter {
   bool is_shared_;
 };
 
+bool is_choice(const KnownUpdate& update) {
+  return update.function == Intrinsic::atomic_min || update.function == Intrinsic::atomic_max;
+}
+
 [[noreturn]] void refuse_update(const Assignment& assignment, const std::string& reason) {
   throw Unsupported(
       "loopy.generate.atomic_form",
@@ -189,12 +195,38 @@ class AtomicWriter {
                   to_string(assignment.targets.front()), to_string(assignment.value), reason));
 }
 
+/// A negative number that is stored in an unsigned element is a large one for the next update.
+void check_signs(const Kernel& kernel, const Instruction& instruction, const Assignment& assignment,
+                 const KnownUpdate& update) {
+  const auto stored = cgen::scalar_kind(type_of(kernel, assignment.targets.front()));
+  const auto given = cgen::scalar_kind(type_of(kernel, assignment.value));
+  const bool may_be_negative = update.function == Intrinsic::atomic_min && stored && given &&
+                               cgen::is_integral(*stored) && !cgen::is_signed(*stored) &&
+                               cgen::is_integral(*given) && cgen::is_signed(*given);
+  if (!may_be_negative) {
+    return;
+  }
+  const std::optional<Affine> operand = to_affine(update.operand);
+  if (!operand ||
+      !constraints_of(kernel, instruction.within_inames).implies_nonnegative(*operand)) {
+    const std::string type = cgen::describe(cgen::Scalar{*stored});
+    refuse_update(assignment,
+                  fmt::format("a negative number would be a large one of {} for the next update; "
+                              "write cast({}, {})",
+                              type, type, to_string(update.operand)));
+  }
+}
+
 }  // namespace
 
 void check_atomic_updates(const Kernel& kernel) {
   for (const Instruction& instruction : kernel.instructions) {
     const Assignment* assignment = get_if<Assignment>(instruction);
-    if (assignment == nullptr || !assignment->is_atomic || known_update(*assignment)) {
+    if (assignment == nullptr || !assignment->is_atomic) {
+      continue;
+    }
+    if (const std::optional<KnownUpdate> known = known_update(*assignment)) {
+      check_signs(kernel, instruction, *assignment, *known);
       continue;
     }
     if (const auto reason =
@@ -209,7 +241,11 @@ cgen::Statement atomic_update(KernelVariables& variables, const Assignment& assi
                               const cgen::Type& type) {
   const std::optional<KnownUpdate> known = known_update(assignment);
   const auto kind = cgen::scalar_kind(type);
-  if (known && kind && has_function(variables.launch.rules.dialect, known->function, *kind)) {
+  // functions of devices convert the operand before they compare
+  const bool is_converted = known && is_choice(*known) && kind && cgen::is_integral(*kind) &&
+                            !(type_of(variables.launch.kernel, assignment.value) == type);
+  if (known && kind && !is_converted &&
+      has_function(variables.launch.rules.dialect, known->function, *kind)) {
     return cgen::Statement(cgen::call(
         known->function, {cgen::address_of(place), lower_expr(scope, known->operand, type)}));
   }

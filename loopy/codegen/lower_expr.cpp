@@ -10,6 +10,7 @@
 #include "rtcg/cgen/ast/infer_type.h"
 #include "rtcg/cgen/check/check_types.h"
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/analyze/compare_values.h"
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/analyze/fold_quotients.h"
 #include "rtcg/loopy/analyze/functions.h"
@@ -368,12 +369,15 @@ class Lowering {
     return common_type(loose_type(e.left), loose_type(e.right)).type;
   }
 
-  /// Whether C would make a negative i32 a large u32.
+  /// Whether C adds numbers of the one, which is signed, in the unsigned type of the other.
   [[nodiscard]] static bool is_mixed(cgen::ScalarKind left, cgen::ScalarKind right) {
     left = cgen::promoted(left);
     right = cgen::promoted(right);
-    return cgen::is_signed(left) != cgen::is_signed(right) && cgen::size_bytes(left) == 4 &&
-           cgen::size_bytes(right) == 4;
+    const auto is_beside = [](cgen::ScalarKind one, cgen::ScalarKind other) {
+      return cgen::is_signed(one) && !cgen::is_signed(other) &&
+             cgen::size_bytes(one) <= cgen::size_bytes(other);
+    };
+    return is_beside(left, right) || is_beside(right, left);
   }
 
   /// What a comparison of integers compares, with quotients in a shorter form.
@@ -392,14 +396,33 @@ class Lowering {
   cgen::Expr comparison(const Comparison& e) const {
     const Type type = compared_type(e);
     auto [left, right] = met(compared(e.left, type), compared(e.right, type));
-    const auto left_kind = integer_kind(left);
-    const auto right_kind = integer_kind(right);
-    if (left_kind && right_kind && is_mixed(*left_kind, *right_kind) &&
-        !is_known_nonnegative(cgen::is_signed(*left_kind) ? e.left : e.right)) {
-      (cgen::is_signed(*left_kind) ? right : left) =
-          cgen::cast(cgen::i64, cgen::is_signed(*left_kind) ? right : left);
+    if (are_mixed(left, right)) {
+      const bool left_is_signed = cgen::is_signed(*integer_kind(left));
+      const bool may_be_negative = !is_known_nonnegative(left_is_signed ? e.left : e.right);
+      if (may_be_negative && cgen::size_bytes(*integer_kind(left_is_signed ? right : left)) == 8) {
+        return comparison_with_u64(e.op, left, right, left_is_signed);
+      }
+      if (may_be_negative) {
+        widen_unsigned(left, right);
+      }
     }
-    switch (e.op) {
+    return compared_by(e.op, left, right);
+  }
+
+  /// No type of C holds the values of both.
+  static cgen::Expr comparison_with_u64(ComparisonOp op, const cgen::Expr& left,
+                                        const cgen::Expr& right, bool left_is_signed) {
+    const cgen::Expr& number = left_is_signed ? left : right;
+    const cgen::Expr as_u64 = cgen::cast(cgen::u64, number);
+    const cgen::Expr compared =
+        left_is_signed ? compared_by(op, as_u64, right) : compared_by(op, left, as_u64);
+    return compare_values(op, left_is_signed ? -1 : 1, left_is_signed ? 1 : -1)
+               ? number < 0 || compared
+               : number >= 0 && compared;
+  }
+
+  static cgen::Expr compared_by(ComparisonOp op, const cgen::Expr& left, const cgen::Expr& right) {
+    switch (op) {
       case ComparisonOp::less:
         return left < right;
       case ComparisonOp::less_equal:
@@ -500,8 +523,23 @@ class Lowering {
     return open ? choice(*open, e, type) : lower(e.then_value, type);
   }
 
+  /// Whether C would make a negative number of one a large one of the other.
+  [[nodiscard]] static bool are_mixed(const cgen::Expr& left, const cgen::Expr& right) {
+    const auto left_kind = integer_kind(left);
+    const auto right_kind = integer_kind(right);
+    return left_kind && right_kind && is_mixed(*left_kind, *right_kind);
+  }
+  /// As C adds both in i64.
+  static void widen_unsigned(cgen::Expr& left, cgen::Expr& right) {
+    cgen::Expr& count = cgen::is_signed(*integer_kind(left)) ? right : left;
+    count = cgen::cast(cgen::i64, count);
+  }
+
   cgen::Expr choice(const cgen::Expr& condition, const Conditional& e, const Type& type) const {
-    const auto [then_value, else_value] = met(lower(e.then_value, type), lower(e.else_value, type));
+    auto [then_value, else_value] = met(lower(e.then_value, type), lower(e.else_value, type));
+    if (are_mixed(then_value, else_value) && own_type(e) == cgen::i64) {
+      widen_unsigned(then_value, else_value);
+    }
     return cgen::select(condition, as_value_of(else_value.type(), then_value),
                         as_value_of(then_value.type(), else_value));
   }
@@ -565,6 +603,9 @@ class Lowering {
         value = cast_unless_floating(value, type);
       }
       arguments.push_back(std::move(value));
+    }
+    if (own == cgen::i64 && arguments.size() == 2 && are_mixed(arguments[0], arguments[1])) {
+      widen_unsigned(arguments[0], arguments[1]);
     }
     return cgen::call(*intrinsic, std::move(arguments));
   }

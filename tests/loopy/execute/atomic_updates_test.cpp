@@ -135,6 +135,39 @@ TEST(AtomicUpdates, AreRefusedWhereTheOrderMatters) {
   EXPECT_ERROR("loopy.generate.atomic_form", text("f32x4", "s[i % 7] + a[i]"));
 }
 
+TEST(AtomicUpdates, OfExtremesCompareTheValuesOfMixedSigns) {
+  const auto update = [](const std::string& stored, const std::string& given,
+                         const std::string& value) {
+    return make_kernel(
+        "{[i]: 0 <= i < n}", "s[k[i]] = " + value + " {atomic}",
+        {.arguments = "s: " + stored + "[8]; x: " + given + "[n]; k: i32[n]; n: i32"});
+  };
+  // a negative number that is stored is a large one for the next update
+  for (const auto& [stored, given] : std::vector<std::pair<const char*, const char*>>{
+           {"u32", "i32"}, {"u32", "i8"}, {"u8", "i8"}, {"u16", "i32"}}) {
+    SCOPED_TRACE(std::string(stored) + " and " + given);
+    EXPECT_ERROR("loopy.generate.atomic_form",
+                 generate_text(update(stored, given, "min(s[k[i]], x[i])"), Target::cuda));
+  }
+  for (const auto& [stored, given, value] :
+       std::vector<std::tuple<const char*, const char*, const char*>>{
+           {"u32", "i32", "max(s[k[i]], x[i])"},
+           {"u32", "i8", "max(s[k[i]], x[i] - 60)"},
+           {"u8", "i8", "max(x[i], s[k[i]])"},
+           {"i32", "u32", "min(s[k[i]], x[i])"},
+           {"u32", "i32", "min(s[k[i]], cast(u32, x[i]))"},
+           {"u32", "i32", "min(s[k[i]], i)"},
+           {"i32", "i64", "max(s[k[i]], x[i]*4294967296 // 4294967296)"}}) {
+    SCOPED_TRACE(std::string(stored) + ", " + value);
+    const Kernel kernel = update(stored, given, value);
+    CompareOptions options;
+    for (int i = 0; i < 37; ++i) {
+      options.values["x"].push_back((i * 29) % 97 - (given[0] == 'u' ? 0 : 40));
+    }
+    expect_same_everywhere(kernel, kernel, {{"n", 37}}, options);
+  }
+}
+
 TEST(AtomicUpdates, LoopOnlyWhereTheTargetHasNoFunction) {
   const std::string cuda = generate_text(scatter({{"f32", "min(s[i % 7], a[i])"}}), Target::cuda);
   EXPECT_EQ(count_of("atomicCAS((unsigned int *)&s0[i % 7], expected, ", cuda), 1) << cuda;
