@@ -71,9 +71,26 @@ class UnionSplitter {
     }
   }
 
-  /// Inames whose bounds depend on those of the union.
+  [[nodiscard]] static bool is_within_any(const Instruction& instruction,
+                                          const std::vector<std::string>& inames) {
+    return std::any_of(inames.begin(), inames.end(), [&](const std::string& iname) {
+      return instruction.within_inames.count(iname) != 0;
+    });
+  }
+
+  /// Inames of other unions around the same statements, since no loop goes around parts of both,
+  /// and inames whose bounds depend on any of these.
   void find_dependents() {
     copied_ = inames_;
+    for (const Domain& other : kernel_.domains) {
+      const bool is_around = std::any_of(
+          kernel_.instructions.begin(), kernel_.instructions.end(), [&](const Instruction& each) {
+            return is_within_any(each, domain_.inames) && is_within_any(each, other.inames);
+          });
+      if (!other.other_parts.empty() && is_around) {
+        copied_.insert(other.inames.begin(), other.inames.end());
+      }
+    }
     for (bool is_changed = true; is_changed;) {
       is_changed = false;
       for (const Domain& each : kernel_.domains) {
@@ -234,10 +251,29 @@ class UnionSplitter {
   std::vector<Domain> other_copies_;
 };
 
+/// Its parts that have points where the assumptions hold; the first one if none has.
+Domain without_empty_parts(Domain domain, const ConstraintSet& assumptions) {
+  const auto is_empty = [&](ConstraintSet part) {
+    part.add(assumptions);
+    return part.is_empty();
+  };
+  std::erase_if(domain.other_parts, is_empty);
+  if (!domain.other_parts.empty() && is_empty(domain.constraints)) {
+    domain.constraints = std::move(domain.other_parts.front());
+    domain.other_parts.erase(domain.other_parts.begin());
+  }
+  return domain;
+}
+
 }  // namespace
 
 Kernel with_unions_split(Kernel kernel) {
   const auto is_union = [](const Domain& domain) { return !domain.other_parts.empty(); };
+  for (Domain& domain : kernel.domains) {
+    if (is_union(domain)) {
+      domain = without_empty_parts(std::move(domain), kernel.assumptions);
+    }
+  }
   while (true) {
     const auto found = std::find_if(kernel.domains.begin(), kernel.domains.end(), is_union);
     if (found == kernel.domains.end()) {

@@ -57,6 +57,30 @@ TEST(SplitUnions, CopiesWhatDependsOnThePoints) {
       kernel, {});
 }
 
+TEST(SplitUnions, LeavesOutPartsWithoutPoints) {
+  const Kernel kernel = make_kernel("{[i]: 0 <= i < 2 or n - 3 <= i < n}", "b[i] = a[i]",
+                                    {.arguments = "a, b: f32[n]; n: i32", .assumptions = "n >= 8"});
+  EXPECT_EQ(domains_of(kernel),
+            "[i]: i >= 0 and i <= 1\n[i_0]: n <= i_0 + 3 and i_0 < n and i_0 >= 2\n");
+}
+
+// A loop of one axis cannot go around parts of the other one's loops.
+TEST(SplitUnions, GivesEachPartLoopsOfItsOwnAlongOtherAxes) {
+  const char* arguments = "a, b: f32[9, 9]";
+  const Kernel kernel = union_kernel(
+      "{[i]: 0 <= i < 2 or 6 <= i < 9} {[j]: 0 <= j < 4 or 5 <= j < 8} {[k]: 0 <= k < j}",
+      "b[i, j] = 2*a[i, j] + sum(k, a[k, j])", arguments);
+  expect_same_results(
+      union_kernel("{[i]: 0 <= i < 2} {[h]: 6 <= h < 9} {[j]: 0 <= j < 4} {[l]: 5 <= l < 8} "
+                   "{[p]: 0 <= p < 4} {[q]: 5 <= q < 8} {[k]: 0 <= k < j} {[r]: 0 <= r < l} "
+                   "{[s]: 0 <= s < p} {[t]: 0 <= t < q}",
+                   "b[i, j] = 2*a[i, j] + sum(k, a[k, j])\nb[i, l] = 2*a[i, l] + sum(r, a[r, l])\n"
+                   "b[h, p] = 2*a[h, p] + sum(s, a[s, p])\nb[h, q] = 2*a[h, q] + sum(t, a[t, q])",
+                   arguments),
+      kernel, {});
+  EXPECT_EQ(kernel.domains.size(), 10);
+}
+
 TEST(SplitUnions, RefusesOtherUses) {
   const char* wide = "{[i, j]: 0 <= i < 4 and 0 <= j < i or 6 <= i < 9 and 2 <= j < 5}";
   EXPECT_ERROR("loopy.make_kernel.union_use", union_kernel(wide, "b[i] = 2"));

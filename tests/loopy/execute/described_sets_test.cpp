@@ -35,6 +35,14 @@ TEST(DescribedSets, UnionsRunOnAxes) {
       "split_iname(i, 16, outer_tag=g.0, inner_tag=l.0)", {{"n", 23}});
 }
 
+TEST(DescribedSets, UnionsAlongTwoAxesRunOnAxes) {
+  const char* border =
+      "domains {[i]: 0 <= i < 2 or n - 3 <= i < n} {[j]: 0 <= j < m and j != 4}\n"
+      "arguments a, b: f32[n, m]\nassume n >= 8\nstatements b[i, j] = 2*a[i, j] + i - j";
+  run(border, "", {{"n", 13}, {"m", 9}});
+  run(border, "split_iname(j, 4, outer_tag=g.0, inner_tag=l.0)", {{"n", 8}, {"m", 3}});
+}
+
 // Statements and sums that use some inames of a domain alone run for those of their values that go
 // with values of the others.
 TEST(DescribedSets, PartsOfADomainHaveItsGaps) {
