@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rtcg/cgen/support/error.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
 #include "rtcg/loopy/recipe/parse_kernel_file.h"
 #include "rtcg/loopy/schedule/insert_barriers.h"
@@ -189,8 +190,10 @@ void list_slicings(TuneWords words) {
   const loopy::SlicingConstraints constraints = constraints_of(words, kernel);
   const loopy::SlicingStream stream = with_places(file, kernel, constraints.parameters, [&] {
     const Progress progress("ranking the slicings of " + words.file);
-    return loopy::SlicingStream(loopy::tuned_kernel(kernel, constraints.parameters, {}),
-                                constraints);
+    const loopy::Kernel sized = loopy::tuned_kernel(kernel, constraints.parameters, {});
+    loopy::SlicingStream all(sized, constraints);
+    static_cast<void>(loopy::checked_kernel(sized));  // no slicing makes legal what it refuses
+    return all;
   });
   note_left_out(stream.left_out());
   if (stream.count() == 0) {

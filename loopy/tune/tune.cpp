@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/overfetch.h"
+#include "rtcg/loopy/check/checked_kernel.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
 #include "rtcg/loopy/measure/least_operations.h"
 #include "rtcg/loopy/measure/statistics.h"
@@ -391,6 +392,7 @@ struct Prepared {
     const Stopwatch watch;
     stream.emplace(kernel, options.constraints);
     ranking_seconds = watch.seconds();
+    static_cast<void>(checked_kernel(kernel));  // no slicing makes legal what it refuses
     const Slicing plain =
         stream->count() > 0 ? plain_slicing(kernel, *stream, options.constraints) : Slicing();
     runner->begin_with(reference(device, plain), small_check(device), plain);

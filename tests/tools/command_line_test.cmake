@@ -105,6 +105,15 @@ expect(1 "nothing was decided: .*first the value of 'o' in statement 'set_o' at 
   run open.loopy --set n=5 -d host --check)
 expect(1 "first the value of 'o' in statement 'set_o' at i = 0;.*tools.tune.nothing_compared.*not remembered: nothing was checked"
   tune open.loopy --set n=5 -d host --fresh --budget 1 --max-candidates 1)
+# What no slicing makes legal is not listed.
+file(WRITE ${WORK}/beyond.loopy "domains {[i]: 0 <= i < n}
+arguments a, b: f32[n]; n: i32
+statements
+  b[i] = a[i + 1]
+")
+expect(1 "beyond.loopy:4: 'a.i . 1.' in statement 'set_b' reads element 500 .*out_of_bounds"
+  slicings beyond.loopy --set n=500)
+expect(1 "reads element 500 .*out_of_bounds" tune beyond.loopy --set n=500 -d host --fresh --budget 1)
 expect(1 "give a value to each parameter.*--set n=..., or a section 'sizes'"
   run open.loopy -d host)
 expect(1 "--set n=..., or a section 'sizes'.*missing_parameter" slicings open.loopy)
