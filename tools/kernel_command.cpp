@@ -137,7 +137,8 @@ std::string agreement_of(const loopy::ComparisonReport& report) {
   const std::string undecided =
       report.undecided == 0
           ? ""
-          : fmt::format("; {} that the description does not determine", report.undecided);
+          : fmt::format("; {} that the description does not determine{}", report.undecided,
+                        report.first_open.empty() ? "" : ", first " + report.first_open);
   const std::string note = report.note.empty() ? "" : fmt::format("; {}", report.note);
   switch (report.judge) {
     case loopy::Judge::interpreter:
@@ -165,6 +166,9 @@ void print_run(const KernelWords& words, const runtime::Device& device,
       json["judge"] = name_of(report.judge);
       json["compared"] = report.compared;
       json["undecided"] = report.undecided;
+      if (report.undecided != 0 && !report.first_open.empty()) {
+        json["first_undecided"] = report.first_open;
+      }
       json["largest_error"] = report.worst.error;
       if (!report.note.empty()) {
         json["note"] = report.note;

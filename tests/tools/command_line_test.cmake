@@ -105,6 +105,15 @@ expect(1 "nothing was decided: .*first the value of 'o' in statement 'set_o' at 
   run open.loopy --set n=5 -d host --check)
 expect(1 "first the value of 'o' in statement 'set_o' at i = 0;.*tools.tune.nothing_compared.*not remembered: nothing was checked"
   tune open.loopy --set n=5 -d host --fresh --budget 1 --max-candidates 1)
+file(WRITE ${WORK}/bytes.loopy "domains {[i, k]: 0 <= i < n and 0 <= k < 100}
+arguments a: i8[n, 100]; o, s: i32[n]; n: i32
+statements
+  o[i] = i
+  s[i] = sum(k, a[i, k])
+")
+expect(0 "5 numbers, interpreted; 5 that the description does not determine, first the value of 's' in statement 'set_s' at i = 0"
+  run bytes.loopy --set n=5 -d host --check)
+expect(0 "\"first_undecided\": \"the value of 's' in" run bytes.loopy --set n=5 -d host --check --json)
 # What no slicing makes legal is not listed.
 file(WRITE ${WORK}/beyond.loopy "domains {[i]: 0 <= i < n}
 arguments a, b: f32[n]; n: i32
