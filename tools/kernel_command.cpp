@@ -14,7 +14,10 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/execute/compare_with_reference.h"
+#include "rtcg/loopy/execute/launch_arguments.h"
+#include "rtcg/loopy/interpret/argument_data.h"
 #include "rtcg/loopy/kernel/print_kernel.h"
 #include "rtcg/loopy/measure/statistics.h"
 #include "rtcg/loopy/preprocess/preprocess.h"
@@ -23,6 +26,7 @@
 #include "rtcg/loopy/schedule/launches.h"
 #include "rtcg/loopy/slice/slicing.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
+#include "rtcg/loopy/symbolic/traverse.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/tune/tune.h"
 #include "tools/command.h"
@@ -92,6 +96,21 @@ loopy::LoopTree scheduled(const Kernel& preprocessed) {
   return loopy::insert_barriers(preprocessed, loopy::build_loop_tree(preprocessed));
 }
 
+/// That with which executors reach all elements of the arrays whose lengths are constants.
+cgen::Type index_type_of(const Kernel& checked) {
+  const auto is_constant = [](const loopy::Expr& expr) { return loopy::free_names(expr).empty(); };
+  for (const loopy::Argument& each : checked.arguments) {
+    const bool is_known =
+        each.is_array && std::all_of(each.shape.begin(), each.shape.end(), is_constant) &&
+        std::all_of(each.strides_elements.begin(), each.strides_elements.end(), is_constant) &&
+        is_constant(each.offset_elements);
+    if (is_known && loopy::element_count(each, {}) > std::size_t{loopy::most_of_32_bits}) {
+      return cgen::i64;
+    }
+  }
+  return cgen::i32;
+}
+
 std::string text_of(const KernelWords& words, const Kernel& kernel) {
   if (words.stage == "kernel") {
     return loopy::to_string(kernel);
@@ -101,8 +120,9 @@ std::string text_of(const KernelWords& words, const Kernel& kernel) {
     return loopy::to_string(ready, scheduled(ready));
   }
   // a kernel that cannot run is not shown either
-  static_cast<void>(loopy::checked_kernel(kernel));
-  return loopy::generate_text(kernel, parse_target(words.target));
+  loopy::GenerateOptions options;
+  options.index_type = index_type_of(loopy::checked_kernel(kernel));
+  return loopy::generate_text(kernel, parse_target(words.target), options);
 }
 
 void show(const KernelWords& words) {

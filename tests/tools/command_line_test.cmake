@@ -123,6 +123,9 @@ statements
 expect(1 "beyond.loopy:4: 'a.i . 1.' in statement 'set_b' reads element 500 .*out_of_bounds"
   slicings beyond.loopy --set n=500)
 expect(1 "reads element 500 .*out_of_bounds" tune beyond.loopy --set n=500 -d host --fresh --budget 1)
+# Texts for arrays that 32 bits do not reach.
+expect(0 "const long long i_0 = " show axpy --slicing "i: g.0 l.0*256" --set n=5e9)
+expect(0 "const int i_0 = " show axpy --slicing "i: g.0 l.0*256" --set n=5e8)
 expect(1 "give a value to each parameter.*--set n=..., or a section 'sizes'"
   run open.loopy -d host)
 expect(1 "--set n=..., or a section 'sizes'.*missing_parameter" slicings open.loopy)
