@@ -1,15 +1,15 @@
 #include "rtcg/loopy/slice/count_work.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
-#include <set>
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/count_points.h"
 #include "rtcg/loopy/analyze/type_of.h"
 #include "rtcg/loopy/measure/seen_values.h"
 #include "rtcg/loopy/measure/statistics.h"
-#include "rtcg/loopy/symbolic/affine.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
 namespace rtcg::loopy::detail {
@@ -279,6 +279,72 @@ double points_of_longest_sum(const Kernel& kernel, PointCounter& counter) {
   return most;
 }
 
+using Accesses = std::vector<const ArrayAccess*>;
+
+/// Those of array arguments, in the order of the statements.
+std::map<std::string, Accesses> by_array(const Kernel& kernel,
+                                         const std::vector<ArrayAccess>& accesses) {
+  std::map<std::string, Accesses> result;
+  for (const ArrayAccess& each : accesses) {
+    const Argument* argument = find_argument(kernel, each.array);
+    if (argument != nullptr && argument->is_array) {
+      result[each.array].push_back(&each);
+    }
+  }
+  return result;
+}
+
+Accesses reads_or_writes(Accesses accesses, bool are_writes) {
+  std::erase_if(accesses, [&](const ArrayAccess* each) { return each->is_write != are_writes; });
+  return accesses;
+}
+Accesses reads_of(const Accesses& all) {
+  return reads_or_writes(all, false);
+}
+Accesses writes_of(const Accesses& all) {
+  return reads_or_writes(all, true);
+}
+
+double element_bytes(const Kernel& kernel, const std::string& array) {
+  return static_cast<double>(size_bytes(*find_argument(kernel, array)->type));
+}
+
+/// Different elements that accesses to an array touch, or fewer: of accesses that may have elements
+/// in common the largest one counts.
+template <class ElementsOf>
+double elements_apart(PointCounter& counter, const Accesses& accesses,
+                      const ElementsOf& elements_of) {
+  std::vector<std::pair<double, const ArrayAccess*>> largest_first;
+  for (const ArrayAccess* each : accesses) {
+    largest_first.emplace_back(elements_of(each), each);
+  }
+  std::stable_sort(largest_first.begin(), largest_first.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  Accesses counted;
+  double sum = 0;
+  for (const auto& [elements, access] : largest_first) {
+    if (std::all_of(counted.begin(), counted.end(), [&, own = access](const ArrayAccess* each) {
+          return counter.are_apart(*each, *own);
+        })) {
+      counted.push_back(access);
+      sum += elements;
+    }
+  }
+  return sum;
+}
+double elements_apart(PointCounter& counter, const Accesses& accesses) {
+  return elements_apart(counter, accesses,
+                        [&](const ArrayAccess* each) { return counter.elements(*each); });
+}
+
+std::optional<double> exact_elements_of(const PointCounter& counter, const ArrayAccess& access) {
+  try {
+    return counter.exact_elements(access);
+  } catch (const Unsupported&) {  // more than 64 bits hold
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 ConstraintSet PointCounter::domain_of(const NameSet& inames) const {
@@ -390,33 +456,77 @@ std::optional<double> PointCounter::exact_elements(const ArrayAccess& access) co
   return exact_points(own);
 }
 
-double untouched_bytes(const Kernel& kernel, const IntegerValues& parameters) {
-  const PointCounter counter(kernel, parameters);
-  std::map<std::string, std::optional<double>> touched;
-  for (const ArrayAccess& access : accesses_of(kernel)) {
-    std::optional<double> elements;
-    try {
-      elements = counter.exact_elements(access);
-    } catch (const Unsupported&) {  // more than 64 bits hold
+bool PointCounter::are_apart(const ArrayAccess& a, const ArrayAccess& b) {
+  if (a.is_linear || b.is_linear || a.indices.size() != b.indices.size()) {
+    return false;
+  }
+  for (std::size_t axis = 0; axis < a.indices.size(); ++axis) {
+    const auto first = index_of(a.indices[axis]);
+    const auto second = index_of(b.indices[axis]);
+    if (!first || !second || !first->has_same_terms(*second)) {
+      continue;
     }
-    const auto [place, is_first] = touched.emplace(access.array, elements);
-    if (!is_first) {
-      place->second = elements && place->second ? std::optional(std::max(*elements, *place->second))
-                                                : std::nullopt;
+    const std::int64_t shift = std::abs(first->constant() - second->constant());
+    const std::int64_t stride = first->coefficient_gcd();
+    double range = 0;
+    for (const Affine::Term& term : first->terms()) {
+      range += std::abs(static_cast<double>(term.coefficient)) * (length(term.name) - 1);
+    }
+    if (stride == 0 ? shift != 0 : shift % stride != 0 || static_cast<double>(shift) > range) {
+      return true;
     }
   }
+  return false;
+}
+
+std::optional<Affine> PointCounter::index_of(const Expr& expr) const {
+  std::optional<Affine> index = to_affine(expr);
+  if (!index) {
+    return std::nullopt;
+  }
+  for (const auto& [name, value] : parameters_) {
+    index = index->substitute(name, Affine(value));
+  }
+  const auto terms = index->terms();
+  const bool has_loops_only = std::all_of(
+      terms.begin(), terms.end(), [&](const auto& term) { return is_iname(kernel_, term.name); });
+  return has_loops_only ? index : std::nullopt;
+}
+
+double untouched_bytes(const Kernel& kernel, const IntegerValues& parameters) {
+  PointCounter counter(kernel, parameters);
+  const std::vector<ArrayAccess> accesses = accesses_of(kernel);
   double result = 0;
-  for (const auto& [array, elements] : touched) {
-    const Argument* argument = find_argument(kernel, array);
-    if (argument == nullptr || !argument->is_array || !elements) {
+  for (const auto& [array, own] : by_array(kernel, accesses)) {
+    std::map<const ArrayAccess*, double> exact;
+    for (const ArrayAccess* each : own) {
+      if (const auto elements = exact_elements_of(counter, *each)) {
+        exact.emplace(each, *elements);
+      }
+    }
+    if (exact.size() != own.size()) {
       continue;
     }
     double all = 1;
-    for (const Expr& length : argument->shape) {
+    for (const Expr& length : find_argument(kernel, array)->shape) {
       const auto value = evaluate_integer(length, parameters);
       all *= value ? static_cast<double>(*value) : 0;
     }
-    result += static_cast<double>(size_bytes(*argument->type)) * std::max(0.0, all - *elements);
+    const double touched =
+        elements_apart(counter, own, [&](const ArrayAccess* each) { return exact.at(each); });
+    result += element_bytes(kernel, array) * std::max(0.0, all - touched);
+  }
+  return result;
+}
+
+double updated_bytes(const Kernel& kernel, const IntegerValues& parameters) {
+  PointCounter counter(kernel, parameters);
+  const std::vector<ArrayAccess> accesses = accesses_of(kernel);
+  double result = 0;
+  for (const auto& [array, own] : by_array(kernel, accesses)) {
+    if (!own.front()->is_write) {
+      result += element_bytes(kernel, array) * elements_apart(counter, writes_of(own));
+    }
   }
   return result;
 }
@@ -473,19 +583,13 @@ KernelWork count_work(const Kernel& kernel, const IntegerValues& parameters,
     guess_operations(accesses, cut, counter, work);
   }
   work.least_steps = points_of_longest_sum(kernel, counter);
-  std::map<std::pair<std::string, bool>, double> touched;
-  for (const ArrayAccess& access : accesses) {
-    const Argument* argument = find_argument(kernel, access.array);
-    if (argument == nullptr || !argument->is_array) {
-      continue;
+  for (const auto& [array, own] : by_array(kernel, accesses)) {
+    const double bytes = element_bytes(kernel, array);
+    work.compulsory_bytes +=
+        bytes * (elements_apart(counter, reads_of(own)) + elements_apart(counter, writes_of(own)));
+    for (const ArrayAccess* each : writes_of(own)) {
+      work.written_bytes += bytes * counter.points(each->inames);
     }
-    const double bytes = static_cast<double>(size_bytes(*argument->type));
-    double& most = touched[{access.array, access.is_write}];
-    most = std::max(most, bytes * counter.elements(access));
-    work.written_bytes += access.is_write ? bytes * counter.points(access.inames) : 0;
-  }
-  for (const auto& [access, bytes] : touched) {
-    work.compulsory_bytes += bytes;
   }
   return work;
 }

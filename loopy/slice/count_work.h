@@ -11,6 +11,7 @@
 #include "rtcg/loopy/analyze/evaluate_integer.h"
 #include "rtcg/loopy/kernel/kernel.h"
 #include "rtcg/loopy/slice/operation_mix.h"
+#include "rtcg/loopy/symbolic/affine.h"
 
 // How much a kernel computes and moves, however it is sliced.
 
@@ -34,10 +35,15 @@ class PointCounter {
   [[nodiscard]] double elements(const ArrayAccess& access);
   /// Just as many, where each index is a loop, apart from its sign and a shift.
   [[nodiscard]] std::optional<double> exact_elements(const ArrayAccess& access) const;
+  /// Whether one of the indices shows that two accesses to an array have no element in common:
+  /// `x[3*i]` and `x[3*i + 1]`, `x[i]` and `x[i + n]` for i < n, `x[i, 0]` and `x[i, 1]`.
+  [[nodiscard]] bool are_apart(const ArrayAccess& a, const ArrayAccess& b);
 
  private:
   [[nodiscard]] ConstraintSet domain_of(const NameSet& inames) const;
   [[nodiscard]] std::optional<double> exact_points(const NameSet& inames) const;
+  /// With the values of the parameters; nothing where it depends on more than loops.
+  [[nodiscard]] std::optional<Affine> index_of(const Expr& expr) const;
 
   const Kernel& kernel_;
   const IntegerValues parameters_;
@@ -50,7 +56,7 @@ struct KernelWork {
   OperationMix outside{};  ///< elsewhere
   /// Points of the longest sum of a statement; of the statement itself where it has none.
   double least_steps = 1;
-  double compulsory_bytes = 0;  ///< elements of arrays that are touched, each once
+  double compulsory_bytes = 0;  ///< elements of arrays that are read, and that are written, once
   double written_bytes = 0;     ///< each time
 };
 
@@ -58,6 +64,11 @@ struct KernelWork {
 /// triangle; 0 for arrays with accesses that are not counted.
 /// @param kernel  with types, and rules expanded
 [[nodiscard]] double untouched_bytes(const Kernel& kernel, const IntegerValues& parameters);
+
+/// What is written of arrays that a statement reads before the first one writes them: these
+/// elements move twice. At most as much as is; indices that are not affine count as one.
+/// @param kernel  with types, and rules expanded
+[[nodiscard]] double updated_bytes(const Kernel& kernel, const IntegerValues& parameters);
 
 /// Parts of operations, from 0 to 1: of those within the reduction that is cut, and of others.
 struct IdleShares {

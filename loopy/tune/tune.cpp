@@ -122,7 +122,8 @@ std::vector<GridIname> grid_inames(const Slicing& slicing) {
   return result;
 }
 
-/// The first one that leaves nests apart which the kernel has apart; the first one if there is none.
+/// The first one that leaves nests apart which the kernel has apart; the first one if there is
+/// none.
 Slicing first_of_separate_nests(const SlicingStream& stream) {
   for (std::size_t place = 0; place < stream.count(); ++place) {
     if (Slicing slicing = stream.at(place).slicing; slicing.together.empty()) {
@@ -451,9 +452,10 @@ TuneResult tune(const Kernel& described, runtime::Device device, const TuneOptio
   result =
       run(*prepared->stream, runner, options, log_key(described, device, options), &device_thread);
   result.flops = count_flops(prepared->kernel);
-  result.memory_bytes =
-      runner->memory_bytes() - detail::untouched_bytes(infer_types(expand_subst(prepared->kernel)),
-                                                       options.constraints.parameters);
+  const Kernel expanded = infer_types(expand_subst(prepared->kernel));
+  const IntegerValues& sizes = options.constraints.parameters;
+  result.memory_bytes = runner->memory_bytes() - detail::untouched_bytes(expanded, sizes) +
+                        detail::updated_bytes(expanded, sizes);
   result.why_not_interpreted = runner->why_not_interpreted();
   result.why_nothing_compared = runner->why_nothing_compared();
   result.is_sampled = runner->is_sampled();

@@ -51,8 +51,9 @@ struct TuneResult : SearchSummary {
   /// Of one run that computes each distinct value once, however often the description repeats it; 0
   /// if unknown. A complex sum is two, a complex product six.
   double flops = 0;
-  double memory_bytes =
-      0;  ///< that one run has to move at least: each element that is touched once
+  /// That one run has to move at least: each element that is touched once, twice where it is read
+  /// before it is written.
+  double memory_bytes = 0;
   /// Why the description was not interpreted, so that results were compared with a reference
   /// slicing, within errors that repeated runs of it measure. Otherwise empty.
   std::string why_not_interpreted{};

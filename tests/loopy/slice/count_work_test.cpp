@@ -76,6 +76,35 @@ TEST(CountWork, TakesArraysWholeWhereAccessesAreNotCounted) {
   EXPECT_EQ(untouched(row, "c[i, j] = a[2*i, i + j]", "a: f32[20, 20]; c: f32[10, 4]"), 0);
 }
 
+// Each part of a pixel, of a row, of a pair; neighbours may be the same elements.
+TEST(CountWork, AddsUpAccessesWithoutElementsInCommon) {
+  const auto compulsory = [](const char* domains, const char* statements, const char* arguments) {
+    return work_of(domains, statements, arguments, "").compulsory_bytes;
+  };
+  const char* const ten = "{[i]: 0 <= i < 10}";
+  const char* const pixels = "c[i] = a[i, 0] + a[i, 1]*a[i, 2]";
+  EXPECT_EQ(untouched(ten, pixels, "a: f32[10, 4]; c: f32[10]"), 4 * 10);
+  EXPECT_EQ(compulsory(ten, pixels, "a: f32[10, 4]; c: f32[10]"), 4 * (30 + 10));
+  EXPECT_EQ(untouched(ten, "c[i] = a[i] - a[i + 10]", "a: f32[20]; c: f32[10]"), 0);
+  EXPECT_EQ(untouched(ten, "c[i] = a[i] - a[i + 1]", "a: f32[11]; c: f32[10]"), 4 * 1);
+  EXPECT_EQ(compulsory(ten, "c[i] = a[2*i] - a[2*i + 1]", "a: f32[20]; c: f32[10]"), 4 * 30);
+  EXPECT_EQ(compulsory(ten, "c[i] = a[2*i] - a[2*i + 2]", "a: f32[22]; c: f32[10]"), 4 * 20);
+  EXPECT_EQ(compulsory("{[i, j]: 0 <= i < 10 and 0 <= j < 3}", "c[i, j] = a[3*i + j] + a[3*i + 1]",
+                       "a: f32[30]; c: f32[10, 3]"),
+            4 * (10 + 30));
+}
+
+TEST(CountWork, KnowsWhatMovesTwice) {
+  const auto updated = [](const char* statements, const char* arguments) {
+    return updated_bytes(infer_types(expand_subst(make_kernel(
+                             "{[i, j]: 0 <= i, j < 10}", statements, {.arguments = arguments}))),
+                         {});
+  };
+  EXPECT_EQ(updated("y[i, j] = y[i, j] + x[i]", "y: f32[10, 10]; x: f32[10]"), 4 * 100);
+  EXPECT_EQ(updated("y[i, 2] = y[i, 1] + x[i, j]", "y: f64[10, 3]; x: f64[10, 10]"), 8 * 10);
+  EXPECT_EQ(updated("t[i, j] = x[i]; y[i, j] = t[i, j]", "t, y: f32[10, 10]; x: f32[10]"), 0);
+}
+
 TEST(CountWork, CountsOneInstructionForAProductAndItsAddition) {
   const char* const domain = "{[i, j, k]: 0 <= i, j < 10 and 0 <= k < 30}";
   const char* const arguments = "a: f32[10, 30]; b: f32[30, 10]; c: f32[10, 10]; f: f32";
