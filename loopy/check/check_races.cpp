@@ -8,6 +8,7 @@
 
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/cgen/support/name_generator.h"
+#include "rtcg/cgen/support/structural_hash.h"
 #include "rtcg/loopy/analyze/access.h"
 #include "rtcg/loopy/analyze/find_integer_point.h"
 #include "rtcg/loopy/analyze/index_cases.h"
@@ -58,6 +59,14 @@ Sharing sharing_of(const Kernel& kernel, const std::string& variable) {
   }
   const bool is_global = temporary != nullptr && temporary->address_space == AddressSpace::global;
   return is_global ? Sharing::device : Sharing::none;
+}
+
+std::uint64_t hash_of(const std::vector<std::int64_t>& element) {
+  StructuralHash hash;
+  for (const std::int64_t index : element) {
+    hash.add(static_cast<std::uint64_t>(index));
+  }
+  return hash.value();
 }
 
 bool tells_lanes_apart(const InameTag& tag, Sharing sharing) {
@@ -305,11 +314,15 @@ class RaceSearch {
         points *= *longest;
       }
     }
+    IntegerValues values = sizes;
+    std::vector<std::int64_t*> places;
+    for (const std::string& each : names) {
+      places.push_back(&values[each]);
+    }
     for (std::int64_t number = 0; number < points; ++number) {
-      IntegerValues values = sizes;
       std::int64_t rest = number;
       for (std::size_t i = 0; i < names.size(); ++i) {
-        values[names[i]] = first_values[i] + rest % counts[i];
+        *places[i] = first_values[i] + rest % counts[i];
         rest /= counts[i];
       }
       if (!contains(domain, values)) {
@@ -326,8 +339,24 @@ class RaceSearch {
   }
 
   void compare_points_of_one(const IntegerValues& sizes) const {
+    // points that are alone at their element meet no other: mostly all are
+    std::vector<std::uint64_t> seen;
+    for_each_point(first_, sizes, [&](const IntegerValues&, const auto& element) {
+      seen.push_back(hash_of(element));
+    });
+    std::sort(seen.begin(), seen.end());
+    if (std::adjacent_find(seen.begin(), seen.end()) == seen.end()) {
+      return;
+    }
+    const auto is_alone = [&](const std::vector<std::int64_t>& element) {
+      const auto [begin, end] = std::equal_range(seen.begin(), seen.end(), hash_of(element));
+      return end - begin == 1;
+    };
     std::map<std::string, std::map<std::vector<std::int64_t>, IntegerValues>> known;
     for_each_point(first_, sizes, [&](const IntegerValues& values, const auto& element) {
+      if (is_alone(element)) {
+        return;
+      }
       for (const std::string& lane : first_.inames()) {
         if (tells_lanes_apart(tag_of(kernel_, lane), sharing_)) {
           compare_point(lane, values, element, known[lane]);
