@@ -116,7 +116,7 @@ Statement Lowering::lower_item(const Statement& item, const std::vector<std::siz
   Function lowered = *get_if<Function>(item);
   std::vector<Statement> statements = body->statements;
   for (const std::size_t i : changing) {
-    statements[i] = rewrite_changing(statements[i], rewriter());
+    statements[i] = rewrite_changing(statements[i], dialect_, rewriter());
   }
   lowered.body = Statement(Block{std::move(statements)}, lowered.body->where());
   return lower_statement(Statement(std::move(lowered), item.where()));

@@ -187,7 +187,8 @@ Expr lower_lane(const Expr& tree, const Member& node, Dialect dialect) {
            "name the lanes one by one in make_vector", tree.where());
   }
   if (dialect == Dialect::cuda) {
-    return Expr(Member{node.object, std::string(1, "xyzw"[*lane])}, tree.where());
+    const std::string name(1, "xyzw"[*lane]);
+    return name == node.name ? tree : Expr(Member{node.object, name}, tree.where());
   }
   return Expr(Subscript{object, Expr(static_cast<int>(*lane))}, tree.where());
 }

@@ -63,8 +63,8 @@ struct Survey {
 /// As rewrite, for a statement in a function: blocks, loops and branches, which are the same in
 /// every dialect, are rebuilt around parts that may change; the rest stays as it is.
 /// @param levels  the depth to which that is done; each level costs a visit of all nodes below
-[[nodiscard]] Statement rewrite_changing(const Statement& tree, const Rewriter& rewriter,
-                                         int levels = 16);
+[[nodiscard]] Statement rewrite_changing(const Statement& tree, Dialect dialect,
+                                         const Rewriter& rewriter, int levels = 16);
 
 /// A call of what the dialect offers in place of an intrinsic, whose arguments are lowered already.
 [[nodiscard]] Expr lower_intrinsic(const Expr& tree, const IntrinsicCall& call, Dialect dialect,

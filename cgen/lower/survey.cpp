@@ -258,8 +258,15 @@ bool is_lane(const Member& member) {
                                        : object);
 }
 
+/// Whether the dialect selects the lane by the name that it has already.
+bool keeps_lane(const Member& member, Dialect dialect) {
+  return dialect == Dialect::opencl ||
+         (dialect == Dialect::cuda && member.name.size() == 1 &&
+          std::string_view("xyzw").find(member.name) != std::string_view::npos);
+}
+
 // Whether a node itself may change, apart from those below it.
-bool may_change(const Expr& tree) {
+bool may_change(const Expr& tree, Dialect dialect) {
   return match(
       tree, [](const IntLiteral&) { return false; }, [](const FloatLiteral&) { return false; },
       [](const Variable&) { return false; },
@@ -267,10 +274,12 @@ bool may_change(const Expr& tree) {
         return is_compound(e.left) || is_compound(e.right) || mixes_short_floats(e.left, e.right);
       },
       [](const AssignExpr& e) {
-        return is_compound(e.target) || mixes_short_floats(e.target, e.value);
+        return (is_vector(e.target) && e.op) || has_complex_type(e.target) ||
+               mixes_short_floats(e.target, e.value);
       },
       [](const Unary& e) { return is_vector(e.operand); },
-      [](const Member& e) { return is_lane(e); }, [](const Subscript&) { return false; },
+      [&](const Member& e) { return is_lane(e) && !keeps_lane(e, dialect); },
+      [](const Subscript&) { return false; },
       [](const Call& e) {
         return std::any_of(e.arguments.begin(), e.arguments.end(), [](const Expr& argument) {
           return is<Image>(value_type_within(argument.type()));
@@ -287,7 +296,7 @@ bool may_change(const Expr& tree) {
       },
       [](const auto&) { return true; });
 }
-bool may_change(const Statement& tree) {
+bool may_change(const Statement& tree, Dialect /*dialect*/) {
   return match(
       tree, [](const ExpressionStatement&) { return false; },
       [](const Declaration& s) {
@@ -341,14 +350,14 @@ class Surveying {
     last_ = tree.where();
     refuse_expr(tree, dialect_);
     has_exceptions_ = has_exceptions_ || is<Throw>(tree);
-    changes_ = changes_ || may_change(tree);
+    changes_ = changes_ || may_change(tree, dialect_);
     return true;
   }
   bool operator()(const Statement& tree) {
     last_ = tree.where();
     refuse_statement(tree, dialect_);
     has_exceptions_ = has_exceptions_ || is<Try>(tree);
-    changes_ = changes_ || may_change(tree);
+    changes_ = changes_ || may_change(tree, dialect_);
     return true;
   }
 
@@ -408,19 +417,21 @@ struct ChangeFinder {
   bool operator()(const Type&) { return false; }
   template <class Tree>
   bool operator()(const Tree& tree) {
-    has_found = has_found || may_change(tree);
+    has_found = has_found || may_change(tree, dialect);
     return !has_found;
   }
+  Dialect dialect;
   bool has_found = false;
 };
 
 }  // namespace
 
-Statement rewrite_changing(const Statement& tree, const Rewriter& rewriter, int levels) {
+Statement rewrite_changing(const Statement& tree, Dialect dialect, const Rewriter& rewriter,
+                           int levels) {
   if (levels == 0) {
     return rewrite(tree, rewriter);
   }
-  ChangeFinder finder;
+  ChangeFinder finder{dialect};
   detail::Walk walk(finder);
   walk(tree);
   if (!finder.has_found) {
@@ -435,7 +446,7 @@ Statement rewrite_changing(const Statement& tree, const Rewriter& rewriter, int 
       tree,
       [&](Block s) {
         for (Statement& each : s.statements) {
-          each = rewrite_changing(each, rewriter, levels - 1);
+          each = rewrite_changing(each, dialect, rewriter, levels - 1);
         }
         return Statement(std::move(s), tree.where());
       },
@@ -443,14 +454,14 @@ Statement rewrite_changing(const Statement& tree, const Rewriter& rewriter, int 
         part(s.init);
         part(s.condition);
         part(s.step);
-        s.body = rewrite_changing(s.body, rewriter, levels - 1);
+        s.body = rewrite_changing(s.body, dialect, rewriter, levels - 1);
         return Statement(std::move(s), tree.where());
       },
       [&](If s) {
         s.condition = rewrite(s.condition, rewriter);
-        s.then_body = rewrite_changing(s.then_body, rewriter, levels - 1);
+        s.then_body = rewrite_changing(s.then_body, dialect, rewriter, levels - 1);
         if (s.else_body) {
-          s.else_body = rewrite_changing(*s.else_body, rewriter, levels - 1);
+          s.else_body = rewrite_changing(*s.else_body, dialect, rewriter, levels - 1);
         }
         return Statement(std::move(s), tree.where());
       },
