@@ -268,14 +268,13 @@ std::map<std::string, int> vector_alignments(const Kernel& kernel) {
         continue;
       }
       std::vector<Expr> accesses;
-      if (const auto plan = find_vector_plan(kernel, instruction, iname)) {
+      if (const auto source = vector_copy_source(kernel, instruction, iname)) {
+        accesses.push_back(*source);  // all that such a statement reads from global memory
+      } else if (const auto plan = find_vector_plan(kernel, instruction, iname)) {
         accesses = plan->loads;
         if (plan->is_store) {
           accesses.push_back(get_if<Assignment>(instruction)->targets.front());
         }
-      }
-      if (const auto source = vector_copy_source(kernel, instruction, iname)) {
-        accesses.push_back(*source);
       }
       for (const Expr& access : accesses) {
         const std::string& array = target_name(access);
