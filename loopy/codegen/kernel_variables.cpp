@@ -56,17 +56,28 @@ Expr index_in_frame(const Kernel& kernel, CallFrame& frame, const std::string& n
   return place;
 }
 
-/// Whether the C of an expression is the same wherever its names mean the same.
-bool is_sum_of_products(const Kernel& kernel, const Expr& expr) {
-  bool is_plain = true;
+/// What the C of an expression of integers depends on.
+enum class DependsOn {
+  names,    ///< on what they mean alone
+  context,  ///< and on what is known there: quotients
+  lanes,    ///< on the values of lanes, or on what is not looked into
+};
+
+DependsOn dependence_of(const Kernel& kernel, const Expr& expr) {
+  DependsOn result = DependsOn::names;
   walk(expr, [&](const Expr& part) {
     const Name* name = get_if<Name>(part);
-    is_plain =
-        is_plain && (name != nullptr ? find_temporary(kernel, name->name) == nullptr
-                                     : is<Integer>(part) || is<Sum>(part) || is<Product>(part));
-    return is_plain;
+    const bool is_quotient = is<FloorDiv>(part) || is<Modulo>(part);
+    const bool is_plain = name != nullptr ? find_temporary(kernel, name->name) == nullptr
+                                          : is<Integer>(part) || is<Sum>(part) || is<Product>(part);
+    if (!is_plain && !is_quotient) {
+      result = DependsOn::lanes;
+    } else if (is_quotient && result == DependsOn::names) {
+      result = DependsOn::context;
+    }
+    return result != DependsOn::lanes;
   });
-  return is_plain;
+  return result;
 }
 
 }  // namespace
@@ -101,27 +112,49 @@ cgen::Statement KernelVariables::call(const HelperFunction& helper,
 template <class MakeIndex>
 cgen::Expr KernelVariables::lower_once(std::size_t layout, const std::vector<Expr>& indices,
                                        const MakeIndex& make_index, const ExprScope& scope) {
+  const auto note_question = [&] {
+    if (scope.has_asked_context != nullptr) {
+      *scope.has_asked_context = true;
+    }
+  };
   std::size_t hash = layout;
   for (const Expr& index : indices) {
     hash = hash * 0x9E3779B97F4A7C15U + index.hash();
   }
   for (auto [found, end] = lowered_.equal_range(hash); found != end; ++found) {
-    if (found->second.layout == layout && found->second.indices == indices) {
-      return found->second.code;
+    const LoweredIndex& known = found->second;
+    if (known.layout != layout || known.indices != indices) {
+      continue;
+    }
+    if (known.context == nullptr) {
+      return known.code;
+    }
+    if (*known.context == *scope.context) {
+      note_question();
+      return known.code;
     }
   }
   const Expr index = simplify_index(make_index());  // the inames' values are in already
   const Expr folded = fold_quotients(index, [&](const Affine& value) {
-    if (scope.has_asked_context != nullptr) {
-      *scope.has_asked_context = true;
-    }
+    note_question();
     return scope.context->implies_nonnegative(value);
   });
   cgen::Expr lowered = lower_expr(scope, folded, scope.index_type);
-  if (is_sum_of_products(launch.kernel, index)) {
-    lowered_.emplace(hash, LoweredIndex{layout, indices, lowered});
+  const DependsOn dependence = dependence_of(launch.kernel, index);
+  if (dependence != DependsOn::lanes) {
+    lowered_.emplace(
+        hash,
+        LoweredIndex{layout, indices,
+                     dependence == DependsOn::context ? shared(*scope.context) : nullptr, lowered});
   }
   return lowered;
+}
+
+const std::shared_ptr<const ConstraintSet>& KernelVariables::shared(const ConstraintSet& context) {
+  if (last_context_ == nullptr || *last_context_ != context) {
+    last_context_ = std::make_shared<const ConstraintSet>(context);
+  }
+  return last_context_;
 }
 
 bool KernelVariables::have_same_layout(const IndexedArray& one, const IndexedArray& other) {

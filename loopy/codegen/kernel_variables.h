@@ -68,6 +68,7 @@ class KernelVariables {
   struct LoweredIndex {
     std::size_t layout = 0;
     std::vector<Expr> indices;
+    std::shared_ptr<const ConstraintSet> context;  ///< null: the code does not depend on it
     cgen::Expr code;
   };
 
@@ -90,6 +91,8 @@ class KernelVariables {
   template <class MakeIndex>
   [[nodiscard]] cgen::Expr lower_once(std::size_t layout, const std::vector<Expr>& indices,
                                       const MakeIndex& make_index, const ExprScope& scope);
+  /// The same for equal contexts that are asked for one after the other.
+  [[nodiscard]] const std::shared_ptr<const ConstraintSet>& shared(const ConstraintSet& context);
 
   const VariableIndex named_;
   const TypeLookup types_;
@@ -100,6 +103,7 @@ class KernelVariables {
   std::unordered_map<std::string, IndexedArray> arrays_;
   std::vector<const IndexedArray*> layouts_;  // the first array of each
   std::unordered_multimap<std::size_t, LoweredIndex> lowered_;
+  std::shared_ptr<const ConstraintSet> last_context_;
 };
 
 /// Strides in elements of the axes, those of C order if none are stated.
