@@ -9,6 +9,17 @@ namespace rtcg::loopy {
 
 namespace {
 
+/// Whether it could be affine but for quotients and remainders.
+bool is_arithmetic(const Expr& expr) {
+  bool result = true;
+  walk(expr, [&](const Expr& part) {
+    result = result && (is<Integer>(part) || is<Name>(part) || is<Sum>(part) || is<Product>(part) ||
+                        is<FloorDiv>(part) || is<Modulo>(part));
+    return result;
+  });
+  return result;
+}
+
 /// Whether a divisor says that no integers fulfil it, as 8 does of `8*t + 1 == 2047`.
 bool is_never_equal(const Kernel& kernel, const Comparison& comparison, const KnownValues& values) {
   const auto difference =
@@ -40,13 +51,16 @@ std::optional<bool> known_condition(const Kernel& kernel, const KnownValues& val
     const auto known = known_condition(kernel, values, inverse->operand);
     return known ? std::optional(!*known) : std::nullopt;
   }
-  const auto value = evaluate_integer(with_values(values, condition), {});
-  if (value) {
+  const Expr here = with_values(values, condition);
+  if (const auto value = evaluate_integer(here, {})) {
     return *value != 0;
   }
   const Comparison* comparison = get_if<Comparison>(condition);
-  const bool is_test = comparison != nullptr && (comparison->op == ComparisonOp::equal ||
-                                                 comparison->op == ComparisonOp::not_equal);
+  const Comparison* compared = get_if<Comparison>(here);
+  const bool is_test =
+      comparison != nullptr && compared != nullptr &&
+      (comparison->op == ComparisonOp::equal || comparison->op == ComparisonOp::not_equal) &&
+      is_arithmetic(compared->left) && is_arithmetic(compared->right);
   return is_test && is_never_equal(kernel, *comparison, values)
              ? std::optional(comparison->op == ComparisonOp::not_equal)
              : std::nullopt;
