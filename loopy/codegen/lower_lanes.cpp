@@ -510,17 +510,15 @@ class LaneLowering {
     here.known.insert(lane);
     for (int number = 0; number < plan.lanes; ++number) {
       here.values.insert_or_assign(lane, Affine(number));
+      std::vector<Access> loaded;  // in this lane
+      for (const Expr& load : plan.loads) {
+        loaded.push_back(*get_if<Access>(with_values(here.values, load)));
+      }
       ExprScope scope = variables_.scope_of(here);
       const auto of_memory = scope.element;
       scope.element = [&, of_memory](const std::string& array, const std::vector<Expr>& indices) {
-        for (std::size_t i = 0; i < plan.loads.size(); ++i) {
-          const Access& load = *get_if<Access>(plan.loads[i]);
-          const auto is_same = [&](const Expr& index, const Expr& own) {
-            return index == with_values(here.values, own);
-          };
-          if (load.array == array &&
-              std::equal(indices.begin(), indices.end(), load.indices.begin(), load.indices.end(),
-                         is_same)) {
+        for (std::size_t i = 0; i < loaded.size(); ++i) {
+          if (loaded[i].array == array && loaded[i].indices == indices) {
             return element_of(vectors[i], variables_.type_of(plan.loads[i]), plan.lanes, number);
           }
         }
