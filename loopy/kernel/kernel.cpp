@@ -280,18 +280,22 @@ NameSet read_variables(const Kernel& kernel, const Instruction& instruction) {
   for (const Expr& predicate : instruction.predicates) {
     add_reads(homes, predicate, reads);
   }
-  for (const Temporary& temporary : kernel.temporaries) {
-    // bounds may be scalars that statements assign
-    const bool is_bound =
-        temporary.shape.empty() && reads.count(temporary.name) == 0 &&
-        std::any_of(instruction.within_inames.begin(), instruction.within_inames.end(),
-                    [&](const std::string& iname) {
-                      const Domain* domain = homes.find(iname);
-                      return domain != nullptr && domain->constraints.mentions(temporary.name);
-                    });
-    if (is_bound) {
-      reads.insert(temporary.name);
+  // bounds may be scalars that statements assign
+  const auto add_bound = [&](const std::string& name) {
+    const Temporary* bound = homes.find(name) == nullptr && reads.count(name) == 0
+                                 ? find_temporary(kernel, name)
+                                 : nullptr;
+    if (bound != nullptr && bound->shape.empty()) {
+      reads.insert(name);
     }
+  };
+  const Domain* last = nullptr;  // neighbours mostly have one domain
+  for (const std::string& iname : instruction.within_inames) {
+    const Domain* domain = kernel.temporaries.empty() ? nullptr : homes.find(iname);
+    if (domain != nullptr && domain != last) {
+      for_each_name(domain->constraints, add_bound);
+    }
+    last = domain;
   }
   return reads;
 }
