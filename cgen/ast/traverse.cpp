@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "rtcg/cgen/ast/walk.h"
 
@@ -90,9 +92,25 @@ class Rewriting {
  public:
   explicit Rewriting(const Rewriter& rewriter) : rewriter_(rewriter) {}
 
+  Type operator()(const Type& tree) { return run(tree, rewriter_.type, types_); }
+  Expr operator()(const Expr& tree) {
+    if (depth_ == most_depth) {
+      rewrite_below(tree);
+    }
+    ++depth_;
+    Expr result = run(tree, rewriter_.expr, exprs_);
+    --depth_;
+    return result;
+  }
+  Statement operator()(const Statement& tree) {
+    return run(tree, rewriter_.statement, statements_);
+  }
+
+ private:
+  static constexpr int most_depth = 200;
+
   /// Rewrites the deepest expressions first, so that a long chain needs no deep stack.
-  template <class Tree>
-  Tree from_leaves(const Tree& tree) {
+  void rewrite_below(const Expr& tree) {
     std::vector<const Expr*> order;
     std::unordered_set<const void*> seen;
     const auto visit = [&](const auto& part) {
@@ -108,19 +126,13 @@ class Rewriting {
       return is_new;
     };
     detail::Walk{visit}(tree);
+    const int depth = std::exchange(depth_, 0);
     for (auto e = order.rbegin(); e != order.rend(); ++e) {
       (*this)(**e);
     }
-    return (*this)(tree);
+    depth_ = depth;
   }
 
-  Type operator()(const Type& tree) { return run(tree, rewriter_.type, types_); }
-  Expr operator()(const Expr& tree) { return run(tree, rewriter_.expr, exprs_); }
-  Statement operator()(const Statement& tree) {
-    return run(tree, rewriter_.statement, statements_);
-  }
-
- private:
   // The key owns its node, so that no address is used twice while we run.
   template <class Tree>
   struct Done {
@@ -159,6 +171,7 @@ class Rewriting {
   Memory<Type> types_;
   Memory<Expr> exprs_;
   Memory<Statement> statements_;
+  int depth_ = 0;  // of expressions that are being rewritten
 };
 
 using Values = std::map<std::string, Expr>;
@@ -299,19 +312,19 @@ void walk(const Module& module, const WalkVisitor& visitor) {
 }
 
 Type rewrite(const Type& tree, const Rewriter& rewriter) {
-  return Rewriting(rewriter).from_leaves(tree);
+  return Rewriting(rewriter)(tree);
 }
 Expr rewrite(const Expr& tree, const Rewriter& rewriter) {
-  return Rewriting(rewriter).from_leaves(tree);
+  return Rewriting(rewriter)(tree);
 }
 Statement rewrite(const Statement& tree, const Rewriter& rewriter) {
-  return Rewriting(rewriter).from_leaves(tree);
+  return Rewriting(rewriter)(tree);
 }
 Module rewrite(const Module& module, const Rewriter& rewriter) {
   Rewriting rewriting(rewriter);
   Module result{module.name, {}};
   for (const Statement& item : module.items) {
-    result.items.push_back(rewriting.from_leaves(item));
+    result.items.push_back(rewriting(item));
   }
   return result;
 }
