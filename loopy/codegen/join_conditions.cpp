@@ -197,7 +197,7 @@ Kind* find_kind(CodeItem& item) {
   return boost::variant2::get_if<Kind>(&item.kind);
 }
 
-bool join(CodeItem& first, CodeItem& second);
+bool join(CodeItem& first, CodeItem& second, const Effects* effects_of_first = nullptr);
 
 /// The last item of `block` and the first of `more` are joined as well.
 void append_joined(CodeBlock& block, CodeBlock more) {
@@ -208,8 +208,13 @@ void append_joined(CodeBlock& block, CodeBlock more) {
   }
 }
 
+bool may_write(const Effects& effects, const Names& names) {
+  return !effects.is_known || has_common(effects.writes, names);
+}
+
 /// Puts `second` into `first` where one test decides on both; whether it could be done.
-bool join(CodeItem& first, CodeItem& second) {
+/// @param effects_of_first  null: not known yet
+bool join(CodeItem& first, CodeItem& second, const Effects* effects_of_first) {
   auto* before = find_kind<CodeIf>(first);
   auto* after = find_kind<CodeIf>(second);
   if (before == nullptr || after == nullptr || after->else_body) {
@@ -220,8 +225,10 @@ bool join(CodeItem& first, CodeItem& second) {
     return false;
   }
   const Names names = cgen::free_names(before->condition);
-  if (may_write(before->then_body, names) ||
-      (before->else_body && may_write(*before->else_body, names))) {
+  if (effects_of_first != nullptr
+          ? may_write(*effects_of_first, names)
+          : may_write(before->then_body, names) ||
+                (before->else_body && may_write(*before->else_body, names))) {
     return false;
   }
   if (is_same) {
@@ -489,7 +496,7 @@ CodeBlock gather_conditions(CodeBlock block, const PrivateVariables& variables, 
         return false;
       }
       moves_up = effects.commutes_with(each.later);
-      return (moves_up || each.own.commutes_with(each.later)) && join(first, item);
+      return (moves_up || each.own.commutes_with(each.later)) && join(first, item, &each.own);
     });
     if (found == open.end()) {
       items.emplace_back(std::move(item));
