@@ -460,6 +460,7 @@ Slicing renamed(Slicing slicing, Renaming names,
   }
   for (KeepPlan& each : slicing.keeps) {
     rename(each.array);
+    std::for_each(each.over.begin(), each.over.end(), rename);
   }
   for (BufferPlan& each : slicing.buffers) {
     rename(each.array);

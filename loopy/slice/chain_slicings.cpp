@@ -22,6 +22,7 @@
 #include "rtcg/loopy/slice/online_kernel.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/slice/slicing_source.h"
+#include "rtcg/loopy/slice/slicing_steps.h"
 #include "rtcg/loopy/transform/expand_subst.h"
 #include "rtcg/loopy/transform/iname_use.h"
 #include "rtcg/loopy/transform/why_not.h"
@@ -275,8 +276,8 @@ BlockShape block_shape(const Slicing& slicing) {
 struct Chain {
   std::array<std::uint16_t, most_nests> places{};
   std::uint16_t apart = 0;  ///< a bit for each nest that begins a launch of its own
-  std::uint32_t kept = 0;   ///< a bit for each array that a nest keeps a row of
   float seconds = 0;
+  std::int64_t shared_bytes = 0;  ///< of a block, of the launch that needs most
 };
 
 /// Nests that share launches.
@@ -386,17 +387,15 @@ class PlainSource final : public SlicingSource {
 
 class ChainSource final : public SlicingSource {
  public:
+  /// @param most_shared_bytes  of a block
   ChainSource(const Kernel& kernel, std::vector<Nest> nests, const ChainReader& reader,
-              NumbersOfNests numbers)
-      : nests_(std::move(nests)), numbers_(std::move(numbers)) {
+              NumbersOfNests numbers, std::int64_t most_shared_bytes)
+      : nests_(std::move(nests)),
+        numbers_(std::move(numbers)),
+        most_shared_bytes_(most_shared_bytes) {
     for (std::size_t i = 0; i < nests_.size(); ++i) {
       for (const std::string& iname : nests_[i].inames) {
         nest_of_.emplace(iname, i);
-      }
-      for (const std::string& array : nests_[i].reads) {
-        if (std::find(arrays_.begin(), arrays_.end(), array) == arrays_.end()) {
-          arrays_.push_back(array);
-        }
       }
     }
     std::vector<LaunchGroup> groups = group_by_launch(reader);
@@ -417,12 +416,12 @@ class ChainSource final : public SlicingSource {
       const RankedSlicing part = nests_[i].slicings->at(place_in(chain, i));
       result.threads = std::max(result.threads, part.threads);
       result.blocks = std::max(result.blocks, part.blocks);
-      result.shared_bytes = std::max(result.shared_bytes, part.shared_bytes);
       result.least_seconds += nests_[i].runs * part.least_seconds;
     }
     result.slicing = slicing_of(chain);
     result.words = to_string(result.slicing);
     result.predicted_seconds = chain.seconds;
+    result.shared_bytes = chain.shared_bytes;
     return result;
   }
   [[nodiscard]] double predicted_seconds(std::size_t place) const override {
@@ -542,7 +541,8 @@ class ChainSource final : public SlicingSource {
     const std::vector<GroupNumbers>& numbers = numbers_.at(passes);
     Slicing all;
     for (std::size_t k = 0; k < nests.size(); ++k) {
-      const Slicing part = in_kernel(numbers[nests[k]], std::move(parts[k]));
+      Slicing part = in_kernel(numbers[nests[k]], std::move(parts[k]));
+      name_loops_of_rows(nests[k], part);
       const auto append = [](auto& to, auto& from) {
         to.insert(to.end(), from.begin(), from.end());
       };
@@ -659,21 +659,42 @@ class ChainSource final : public SlicingSource {
         part.buffers.push_back(each);
       }
     }
-    for (const KeepPlan& each : slicing.keeps) {
-      if (nests_[nest].reads.count(each.array) != 0) {
-        part.keeps.push_back(each);
+    for (KeepPlan keep : slicing.keeps) {
+      if (keep.over.empty() ? nests_[nest].reads.count(keep.array) != 0
+                            : is_own(keep.over.front())) {
+        keep.over.clear();
+        part.keeps.push_back(std::move(keep));
       }
     }
     return part;
   }
 
-  [[nodiscard]] std::uint32_t kept_by(const Slicing& slicing) const {
-    std::uint32_t kept = 0;
-    for (const KeepPlan& each : slicing.keeps) {
-      const auto found = std::find(arrays_.begin(), arrays_.end(), each.array);
-      kept |= 1U << std::min<std::ptrdiff_t>(found - arrays_.begin(), 31);
+  /// Of a nest whose rows are of arrays that others read, too.
+  void name_loops_of_rows(std::size_t nest, Slicing& part) const {
+    for (KeepPlan& keep : part.keeps) {
+      const auto readers = std::count_if(nests_.begin(), nests_.end(), [&](const Nest& each) {
+        return each.reads.count(keep.array) != 0;
+      });
+      if (readers > 1) {
+        keep.over = loops_along(nests_[nest].kernel, part, keep.array);
+      }
     }
-    return kept;
+  }
+  static std::vector<std::string> loops_along(const Kernel& nest, const Slicing& slicing,
+                                              const std::string& array) {
+    NameSet mentioned;
+    for (const ArrayAccess& access : accesses_of(nest)) {
+      for (const Expr& index : access.indices) {
+        mentioned.merge(access.array == array ? free_names(index) : NameSet());
+      }
+    }
+    std::vector<std::string> loops;
+    for (const InameSlicing& each : slicing.inames) {
+      if (mentioned.count(each.iname) != 0 && is_along_row(each)) {
+        loops.push_back(each.iname);
+      }
+    }
+    return loops;
   }
 
   std::vector<LaunchGroup> group_by_launch(const ChainReader& reader) const {
@@ -952,18 +973,20 @@ class ChainSource final : public SlicingSource {
           continue;
         }
         ++taken;
-        const Slicing own = nest.slicings->at(nest.places[k]).slicing;
-        const std::uint32_t kept = kept_by(own);
+        const RankedSlicing ranked = nest.slicings->at(nest.places[k]);
+        const Slicing& own = ranked.slicing;
         const BlockShape shape = apart != 0 || own == Slicing() ? any_shape : block_shape(own);
         for (const auto& [known, shorter] : chains) {
           if (known != any_shape && shape != any_shape && known != shape) {
             continue;
           }
           for (Chain chain : shorter) {
-            if ((chain.kept & kept) != 0) {
-              continue;  // 'keep x' is about all nests that read the array
+            // a block of one launch has the arrays of all its nests
+            chain.shared_bytes = apart == 0 ? chain.shared_bytes + ranked.shared_bytes
+                                            : std::max(chain.shared_bytes, ranked.shared_bytes);
+            if (chain.shared_bytes > most_shared_bytes_) {
+              continue;
             }
-            chain.kept |= kept;
             chain.places.at(group.nests[n]) = static_cast<std::uint16_t>(k);
             const double saved = n != 0 && apart == 0 ? nest.runs * gpu::launch_seconds : 0;
             chain.seconds += static_cast<float>(nest.seconds(nest.places[k]) - saved);
@@ -986,11 +1009,8 @@ class ChainSource final : public SlicingSource {
       std::vector<Chain> longer;
       for (const Chain& before : chains_) {
         for (std::size_t k = 0; k < std::min(most, group.chains.size()); ++k) {
-          if ((before.kept & group.chains[k].kept) != 0) {
-            continue;
-          }
           Chain chain = before;
-          chain.kept |= group.chains[k].kept;
+          chain.shared_bytes = std::max(chain.shared_bytes, group.chains[k].shared_bytes);
           for (const std::size_t nest : group.nests) {
             chain.places.at(nest) = group.chains[k].places.at(nest);
           }
@@ -1012,8 +1032,8 @@ class ChainSource final : public SlicingSource {
 
   std::vector<Nest> nests_;
   NumbersOfNests numbers_;
+  std::int64_t most_shared_bytes_;
   std::map<std::string, std::size_t, std::less<>> nest_of_{};
-  std::vector<std::string> arrays_{};
   std::vector<Chain> chains_{};
   std::vector<std::uint16_t> aparts_{};
   std::unordered_map<std::uint64_t, std::size_t> by_places_{};
@@ -1171,7 +1191,9 @@ SourcePtr chain_slicings(const Kernel& kernel, const SlicingConstraints& constra
   if (!has_any) {
     return nullptr;
   }
-  auto source = std::make_shared<ChainSource>(kernel, std::move(nests), reader, std::move(numbers));
+  auto source = std::make_shared<ChainSource>(
+      kernel, std::move(nests), reader, std::move(numbers),
+      std::min(constraints.max_shared_bytes, constraints.machine.shared_bytes));
   return source->count() != 0 ? source : nullptr;
 }
 

@@ -178,18 +178,22 @@ LayoutPlan parse_layout(std::string_view text, const std::vector<std::string>& w
   return plan;
 }
 
-/// `keep x`, `keep x vec 4`, `keep x shared`
-KeepPlan parse_keep(std::string_view text, const std::vector<std::string>& words) {
-  if (words.size() == 2) {
-    return {words[1]};
+/// `keep x`, `keep x vec 4`, `keep x shared`, each with `over j,l`
+KeepPlan parse_keep(std::string_view text, std::vector<std::string> words) {
+  KeepPlan plan;
+  if (words.size() > 3 && words[words.size() - 2] == "over") {
+    plan.over = parse_names(text, words.back());
+    words.resize(words.size() - 2);
   }
   if (words.size() == 3 && words[2] == "shared") {
-    return {words[1], true};
+    plan.in_shared_memory = true;
+  } else if (words.size() == 4 && words[2] == "vec") {
+    plan.vector_width = parse_number(text, words[3]);
+  } else if (words.size() != 2) {
+    fail(text, "'keep' takes an array, 'shared' or 'vec 4', and loops along the row, 'over j,l'");
   }
-  if (words.size() == 4 && words[2] == "vec") {
-    return {words[1], false, parse_number(text, words[3])};
-  }
-  fail(text, "'keep' takes an array, and 'shared' or 'vec 4'");
+  plan.array = words[1];
+  return plan;
 }
 
 /// `buffer b`, `buffer b pad 1`
@@ -329,6 +333,9 @@ std::vector<std::string> subjects_of(std::string_view text, const std::vector<st
     return {fmt::format(
         "{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count), " "))};
   }
+  if (first == "keep" && words.size() > 3 && words[words.size() - 2] == "over") {
+    return {fmt::format("keep {} over {}", words[1], words.back())};
+  }
   const bool is_shared_queue = first == "queue" && words.size() > 3 && words[3] == "shared";
   return {first + " " + words[1].substr(0, words[1].find('*')) +
           (is_shared_queue ? " shared" : "")};  // a thread has a queue of its own
@@ -415,6 +422,7 @@ std::string to_string(const Slicing& slicing) {
     text += (text.empty() ? "keep " : "; keep ") + keep.array;
     text += keep.in_shared_memory ? " shared" : "";
     text += keep.vector_width != 0 ? fmt::format(" vec {}", keep.vector_width) : "";
+    text += keep.over.empty() ? "" : fmt::format(" over {}", fmt::join(keep.over, ","));
   }
   for (const BufferPlan& each : slicing.buffers) {
     text += (text.empty() ? "buffer " : "; buffer ") + each.array;

@@ -108,6 +108,9 @@ struct KeepPlan {
   /// Neighbours that are read at once into registers, as many as the innermost loops along the row
   /// take; 0: one by one.
   std::int64_t vector_width = 0;
+  /// The loops along the row; empty: all that are cut within a block and along which it is read.
+  /// Nests that read the array in other loops have copies of their own, or none.
+  std::vector<std::string> over{};
   friend bool operator==(const KeepPlan&, const KeepPlan&) = default;
 };
 

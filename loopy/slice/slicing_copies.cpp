@@ -298,6 +298,14 @@ void add_pipelines(const Slicing& slicing, const NameSet& reduced,
   }
 }
 
+}  // namespace
+
+bool is_along_row(const InameSlicing& sliced) {
+  return sliced.factors.size() > 1 && sliced.factors.front().axis.kind != AxisKind::grid;
+}
+
+namespace {
+
 /// The parts of the cut loops along which nests read rows of an array.
 std::vector<std::string> loops_of_row(const Kernel& expanded, const Slicing& slicing,
                                       const KeepPlan& keep) {
@@ -314,13 +322,17 @@ std::vector<std::string> loops_of_row(const Kernel& expanded, const Slicing& sli
                        fmt::format("kernel '{}' reads no array '{}' that could be kept",
                                    expanded.name, keep.array));
   }
+  if (!keep.over.empty()) {
+    std::erase_if(mentioned, [&](const std::string& iname) {
+      return std::find(keep.over.begin(), keep.over.end(), iname) == keep.over.end();
+    });
+  }
   std::vector<std::string> loops;
   for (const InameSlicing& each : slicing.inames) {
-    for (std::size_t i = 0;
-         i < each.factors.size() && mentioned.count(each.iname) != 0 && each.factors.size() > 1 &&
-         each.factors.front().axis.kind != AxisKind::grid;
-         ++i) {
-      loops.push_back(part_name(each.iname, i));
+    if (mentioned.count(each.iname) != 0 && is_along_row(each)) {
+      for (std::size_t i = 0; i < each.factors.size(); ++i) {
+        loops.push_back(part_name(each.iname, i));
+      }
     }
   }
   if (loops.empty()) {
@@ -334,9 +346,10 @@ std::vector<std::string> loops_of_row(const Kernel& expanded, const Slicing& sli
 }
 
 RecipeStep keep_step(const Kernel& expanded, const Slicing& slicing, const KeepPlan& keep) {
+  const std::string nest = keep.over.empty() ? "" : "_over_" + keep.over.front();
   RecipeStep step{"keep_row",
                   {keep.array, list_of(loops_of_row(expanded, slicing, keep))},
-                  {{"temporary_name", keep.array + "_row"}}};
+                  {{"temporary_name", keep.array + "_row" + nest}}};
   if (keep.in_shared_memory) {
     step.options["address_space"] = "local";
   }

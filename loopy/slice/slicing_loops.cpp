@@ -74,6 +74,9 @@ class SlicingRenamer {
       rename_loops(each.swept);
       rename(each.at);
     }
+    for (KeepPlan& each : slicing.keeps) {
+      std::for_each(each.over.begin(), each.over.end(), [&](std::string& loop) { rename(loop); });
+    }
     for (MarchPlan& each : slicing.marches) {
       rename(each.iname);
     }

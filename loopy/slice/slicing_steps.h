@@ -19,6 +19,8 @@ namespace rtcg::loopy::detail {
 [[nodiscard]] std::vector<RecipeStep> preparing_steps(const Kernel& kernel);
 /// What a cut calls its loops, from the outermost on: `i_0`, `i_1`.
 [[nodiscard]] std::string part_name(const std::string& iname, std::size_t number);
+/// Whether a loop is cut within a block, so that rows along it can be kept.
+[[nodiscard]] bool is_along_row(const InameSlicing& sliced);
 /// A slicing and the steps before it.
 struct RenamedSlicing {
   std::vector<RecipeStep> steps{};

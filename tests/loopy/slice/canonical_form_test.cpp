@@ -80,8 +80,8 @@ TEST(CanonicalForm, GivesEachOthersSlicings) {
             "pad 4; fetch x over z_1,q_1; stages 3; order z_0,p_0");
   EXPECT_EQ(translated("i: g.0; k: g.1 for*16 l.0*256; atomic k", one, other),
             "p: g.0; z: g.1 for*16 l.0*256; atomic z");
-  EXPECT_EQ(translated("i: g.0; k: for l.0*64; keep b shared; launch before i", one, other),
-            "p: g.0; z: for l.0*64; keep x shared; launch before p");
+  EXPECT_EQ(translated("i: g.0; k: for l.0*64; keep b shared over k; launch before i", one, other),
+            "p: g.0; z: for l.0*64; keep x shared over z; launch before p");
 }
 
 TEST(CanonicalForm, KnowsTheGroupsOfAnArray) {

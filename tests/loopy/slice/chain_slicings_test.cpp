@@ -219,6 +219,91 @@ TEST(ChainSlicings, NumberReadsAsTheKernelWithOnePassDoes) {
   EXPECT_GT(copied, 10);
 }
 
+/// Nests over rows of arrays that both read: of a matrix in rows and in columns, or of a vector.
+std::vector<Kernel> nests_over_rows() {
+  const std::string lines = "{[i, j, k]: 0 <= i, j, k < 8192}";
+  const std::string others = "{[p, q, r]: 0 <= p, q, r < 8192}";
+  return {make_kernel(lines + others,
+                      "<> top = reduce(max, j, x[i, j])\n"
+                      "rows[i] = top + log(sum(k, exp(x[i, k] - top)))\n"
+                      "<> other = reduce(max, q, x[q, p])\n"
+                      "columns[p] = other + log(sum(r, exp(x[r, p] - other)))",
+                      {.arguments = "x: f32[8192, 8192]; rows, columns: f32[8192]"}),
+          make_kernel(lines + others,
+                      "<> near = reduce(min, j, abs(x[i, j] - y[j]))\n"
+                      "a[i] = sum(k, exp(near - abs(x[i, k] - y[k])))\n"
+                      "<> far = reduce(max, q, abs(z[p, q] - y[q]))\n"
+                      "b[p] = sum(r, exp(abs(z[p, r] - y[r]) - far))",
+                      {.arguments = "x, z: f32[8192, 8192]; y, a, b: f32[8192]"}),
+          make_kernel(lines + others,
+                      "<> mean = sum(j, x[i, j])/8192\n"
+                      "a[i] = sum(k, (x[i, k] - mean)**2)\n"
+                      "<> moment = sum(q, x[p, q]*w[q])\n"
+                      "b[p] = sum(r, abs(x[p, r]*w[r] - moment))",
+                      {.arguments = "x: f64[8192, 8192]; w, a, b: f64[8192]"})};
+}
+
+TEST(ChainSlicings, KeepRowsOfTheNestThatTheyName) {
+  for (const Kernel& kernel : nests_over_rows()) {
+    SlicingConstraints constraints;
+    constraints.machine.shared_bytes = 227 * 1024;
+    const SlicingStream stream(kernel, constraints);
+    std::mt19937 random(1);
+    int kept = 0;
+    int kept_twice = 0;
+    for (int drawn = 0; drawn < 100; ++drawn) {
+      const std::size_t place = random() % stream.count();
+      const RankedSlicing each = stream.at(place);
+      EXPECT_EQ(
+          why_not([&] { return generate(apply(kernel, each.slicing), Target::cuda); }).value_or(""),
+          "")
+          << each.words;
+      EXPECT_EQ(stream.find_words(each.words), place);
+      const auto of_x = std::count_if(each.slicing.keeps.begin(), each.slicing.keeps.end(),
+                                      [](const KeepPlan& keep) { return keep.array == "x"; });
+      kept += of_x != 0 ? 1 : 0;
+      kept_twice += of_x > 1 ? 1 : 0;
+    }
+    EXPECT_GT(kept, 10);
+    if (kernel.arguments.size() == 4 && find_argument(kernel, "w") != nullptr) {
+      EXPECT_GT(kept_twice, 0);
+    }
+  }
+  const Kernel rows_and_columns = nests_over_rows().front();
+  const std::string text = generate_text(
+      apply(rows_and_columns,
+            parse_slicing("i: g.0 l.1*2; j: for l.0*64; k: for l.0*64; p: g.0; q: for l.0*128; "
+                          "r: for l.0*128; keep x shared over q,r; launch before p")),
+      Target::cuda);
+  EXPECT_NE(text.find("x_row_over_q[8192]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("x_row["), std::string::npos) << text;
+}
+
+TEST(ChainSlicings, HaveTheMemoryOfAllNestsOfALaunch) {
+  const Kernel kernel =
+      make_kernel("{[i, j, k]: 0 <= i, j, k < 1024} {[p, q, r]: 0 <= p, q, r < 1024}",
+                  "<> mean = sum(j, x[i, j])/1024\n"
+                  "a[i] = sum(k, (x[i, k] - mean)**2)\n"
+                  "<> moment = sum(q, z[p, q])\n"
+                  "b[p] = sum(r, (z[p, r] - moment)**2)",
+                  {.arguments = "x, z: f32[1024, 1024]; a, b: f32[1024]"});
+  SlicingConstraints constraints;
+  constraints.max_shared_bytes = 12 * 1024;
+  const SlicingStream stream(kernel, constraints);
+  int together = 0;
+  for (std::size_t place = 0; place < stream.count() && together < 40; ++place) {
+    const RankedSlicing each = stream.at(place);
+    if (each.slicing.launches.empty() && each.words.find("shared") != std::string::npos) {
+      const GeneratedProgram program = generate(apply(kernel, each.slicing), Target::cuda);
+      ASSERT_EQ(program.launches.size(), 1U);
+      EXPECT_LE(program.launches[0].shared_bytes, constraints.max_shared_bytes) << each.words;
+      EXPECT_LE(program.launches[0].shared_bytes, each.shared_bytes) << each.words;
+      ++together;
+    }
+  }
+  EXPECT_GT(together, 10);
+}
+
 TEST(ChainSlicings, TakeAsLongAsTheIterationsOfTheHost) {
   const Kernel heat = make_kernel("{[t, i, j]: 0 <= t < steps and 1 <= i, j < 100000}",
                                   "for t\n"

@@ -138,7 +138,12 @@ TEST(RowSlicings, SaveAPassOverLongRows) {
 TEST(RowSlicings, AreReadTogether) {
   EXPECT_EQ(parse_slicing("i: g.0; j,k: for l.0*256; keep x shared"),
             parse_slicing("i: g.0; j: for l.0*256; k: for l.0*256; keep x shared"));
-  EXPECT_EQ(to_string(parse_slicing("keep x; keep y vec 4")), "keep x; keep y vec 4");
+  for (const char* words :
+       {"keep x; keep y vec 4", "keep x shared over j,k; keep x vec 2 over l"}) {
+    EXPECT_EQ(to_string(parse_slicing(words)), words);
+  }
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep x over"));
+  EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep x over j; keep x over j"));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep"));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("keep x registers"));
   EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing("j,,k: for l.0*256"));
@@ -146,6 +151,8 @@ TEST(RowSlicings, AreReadTogether) {
                recipe_of(softmax_rows(), parse_slicing("i: g.0; keep nothing")));
   EXPECT_ERROR("loopy.recipe_of.nothing_to_keep",
                recipe_of(softmax_rows(), parse_slicing("i: g.0; keep x")));
+  EXPECT_ERROR("loopy.recipe_of.nothing_to_keep",
+               recipe_of(softmax_rows(), parse_slicing("i: g.0; j: for l.0*64; keep x over k")));
 }
 
 // 16384 rows of 4096: once to read and once to write takes 128 us
