@@ -65,47 +65,52 @@ bool has_own_bounds(const Kernel& kernel, const Expr& expr) {
   });
 }
 
-EqualValues::EqualValues(const Kernel& kernel, const Expr& value,
-                         const std::vector<std::string>& inames)
-    : kernel_(kernel),
-      value_(value),
-      inames_(inames),
-      form_(form_of(value)),
-      hash_(hash_without_inames(in_order(value))) {}
-
-NameSet EqualValues::inames_within(const Expr& expr) const {
-  NameSet names = free_inames(kernel_, expr);
-  names.merge(reduction_inames(expr));
-  return names;
-}
-
-std::uint64_t EqualValues::hash_without_inames(const Expr& expr) const {
+std::uint64_t OrderedExpressions::hash_without_inames(const Expr& expr) const {
+  NameSet inames = free_inames(kernel_, expr);
+  inames.merge(reduction_inames(expr));
   NewNames names;
-  for (const std::string& each : inames_within(expr)) {
+  for (const std::string& each : inames) {
     names.emplace(each, std::string(1, '#'));
   }
   return rename_all(expr, names).hash();
 }
 
-Expr EqualValues::in_order(const Expr& expr) const {
-  const Expr inner = map_children(expr, [&](const Expr& child) { return in_order(child); });
+const OrderedExpressions::Ordered& OrderedExpressions::ordered(const Expr& expr) {
+  const auto known = known_.find(&expr.node());
+  if (known != known_.end()) {
+    return known->second;
+  }
   const auto sorted = [&](std::vector<Expr> parts) {
-    std::stable_sort(parts.begin(), parts.end(), [&](const Expr& a, const Expr& b) {
-      return hash_without_inames(a) < hash_without_inames(b);
-    });
+    std::stable_sort(parts.begin(), parts.end(),
+                     [&](const Expr& a, const Expr& b) { return hash(a) < hash(b); });
     return parts;
   };
-  if (const Sum* sum = get_if<Sum>(inner)) {
-    return Sum{sorted(sum->terms)};
-  }
-  if (const Product* product = get_if<Product>(inner)) {
-    return Product{sorted(product->factors)};
-  }
-  return inner;
+  const Expr inner = map_children(expr, [&](const Expr& child) { return in_order(child); });
+  const Sum* sum = get_if<Sum>(inner);
+  const Product* product = get_if<Product>(inner);
+  const Expr result = sum != nullptr       ? Expr(Sum{sorted(sum->terms)})
+                      : product != nullptr ? Expr(Product{sorted(product->factors)})
+                                           : inner;
+  return known_.emplace(&expr.node(), Ordered{expr, result, hash_without_inames(result)})
+      .first->second;
 }
 
+EqualValues::EqualValues(const Kernel& kernel, const Expr& value,
+                         const std::vector<std::string>& inames)
+    : EqualValues(kernel, value, inames, std::make_shared<OrderedExpressions>(kernel)) {}
+
+EqualValues::EqualValues(const Kernel& kernel, const Expr& value,
+                         const std::vector<std::string>& inames,
+                         std::shared_ptr<OrderedExpressions> ordered)
+    : kernel_(kernel),
+      ordered_(std::move(ordered)),
+      value_(value),
+      inames_(inames),
+      form_(form_of(value)),
+      hash_(ordered_->hash(value)) {}
+
 EqualValues::Form EqualValues::form_of(const Expr& expr) const {
-  Form form{in_order(expr)};
+  Form form{ordered_->in_order(expr)};
   NewNames names;
   const auto number = [&](const std::string& name) {
     if (names.emplace(name, fmt::format("#{}", form.inames.size())).second) {
@@ -148,8 +153,7 @@ std::optional<std::vector<std::string>> EqualValues::inames_of_equal(const Expr&
   if (expr == value_) {
     return inames_;
   }
-  if (expr.node().index != value_.node().index ||
-      hash_without_inames(in_order(expr)) != hash_) {
+  if (expr.node().index != value_.node().index || ordered_->hash(expr) != hash_) {
     return std::nullopt;
   }
   const Form other = form_of(expr);
@@ -175,12 +179,11 @@ std::optional<Expr> EqualValues::factors_replaced(const Expr& expr, const Replac
   std::size_t place = rest.size();
   for (const Expr& each : wanted->factors) {
     const auto exact = std::find(rest.begin(), rest.end(), each);
-    const auto found =
-        exact != rest.end()
-            ? exact
-            : std::find_if(rest.begin(), rest.end(), [&](const Expr& other) {
-                return hash_without_inames(in_order(other)) == hash_without_inames(in_order(each));
-              });
+    const auto found = exact != rest.end()
+                           ? exact
+                           : std::find_if(rest.begin(), rest.end(), [&](const Expr& other) {
+                               return ordered_->hash(other) == ordered_->hash(each);
+                             });
     if (found == rest.end()) {
       return std::nullopt;
     }
@@ -225,15 +228,16 @@ int EqualValues::places() const {
 
 Expr most_shared_part(const Kernel& kernel, const Expr& value,
                       const std::vector<std::string>& inames) {
+  const auto ordered = std::make_shared<OrderedExpressions>(kernel);
   const NameSet own = free_inames(kernel, value);
   Expr best = value;
-  int most = EqualValues(kernel, value, inames).places();
+  int most = EqualValues(kernel, value, inames, ordered).places();
   const auto look_at = [&](const Expr& part, const auto& again) -> void {
     if (free_inames(kernel, part) != own || reduction_inames(part).empty() ||
         as_scan(part) != nullptr) {
       return;
     }
-    if (const int places = EqualValues(kernel, part, inames).places(); places > most) {
+    if (const int places = EqualValues(kernel, part, inames, ordered).places(); places > most) {
       best = part;
       most = places;
     }
