@@ -652,10 +652,25 @@ class HeldEnumerator {
     vary(&HeldChoice::items, Values{1, 2, 4});
     vary(&HeldChoice::fetched, subsets);
     vary(&HeldChoice::steps, subsets.size() > 1 ? Values{1, 4, 16} : Values{1});
+    std::erase_if(all, [&](const HeldChoice& each) { return !is_within_bounds(each); });
+    std::map<PossibleKinds::Kind, Slicing> kinds;
     for (const HeldChoice& each : all) {
-      add(each);
+      for (const Question& question : questions_about(each)) {
+        if (kinds.count(question.kind) == 0) {
+          kinds.emplace(question.kind, held_slicing(problem_, question.choice));
+        }
+      }
     }
-    return std::move(choices_);
+    PossibleKinds possible(kernel_);
+    possible.ask(kinds);
+    std::erase_if(all, [&](const HeldChoice& each) {
+      const std::vector<Question> questions = questions_about(each);
+      return std::any_of(questions.begin(), questions.end(), [&](const Question& question) {
+        return !possible.has(question.kind,
+                             [&] { return held_slicing(problem_, question.choice); });
+      });
+    });
+    return all;
   }
 
  private:
@@ -679,69 +694,65 @@ class HeldEnumerator {
     return widths;
   }
 
-  void add(const HeldChoice& choice) {
+  [[nodiscard]] bool is_within_bounds(const HeldChoice& choice) const {
     const std::int64_t tile = choice.rows_of_block();
     // steps share copies, and results of a thread the lengths that threads share
     if ((choice.steps > 1 && choice.fetched == 0) || (choice.results > 1 && choice.threads == 1)) {
-      return;
+      return false;
     }
     std::int64_t crowded = 0;
     for (std::size_t i = 1; i < problem_.rows.size(); ++i) {
       crowded += problem_.rows[i].length > most_blocks_across ? 1 : 0;
     }
     const double registers = cost_.registers(choice);
-    if (choice.all_threads() < constraints_.min_threads ||
-        choice.all_threads() > constraints_.max_threads || crowded != 0 ||
-        (tile > 1 && tile >= 2 * problem_.rows[0].length) ||
-        choice.items * choice.results > constraints_.max_items_per_thread ||
-        blocks_of(problem_, choice) < constraints_.min_blocks ||
-        shared_bytes_of(problem_, choice) >
-            std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes) ||
-        registers > static_cast<double>(constraints_.max_registers) ||
-        registers * static_cast<double>(choice.all_threads()) >
-            constraints_.machine.registers_per_multiprocessor) {
-      return;
-    }
-    if (is_possible(choice)) {
-      choices_.push_back(choice);
-    }
+    return choice.all_threads() >= constraints_.min_threads &&
+           choice.all_threads() <= constraints_.max_threads && crowded == 0 &&
+           (tile <= 1 || tile < 2 * problem_.rows[0].length) &&
+           choice.items * choice.results <= constraints_.max_items_per_thread &&
+           blocks_of(problem_, choice) >= constraints_.min_blocks &&
+           shared_bytes_of(problem_, choice) <=
+               std::min(constraints_.max_shared_bytes, constraints_.machine.shared_bytes) &&
+           registers <= static_cast<double>(constraints_.max_registers) &&
+           registers * static_cast<double>(choice.all_threads()) <=
+               constraints_.machine.registers_per_multiprocessor;
   }
 
-  /// Asks the transformations and the generator once for each kind of choice, and for each array
-  /// that is fetched.
-  [[nodiscard]] bool is_possible(HeldChoice choice) {
+  /// What decides about choices of a kind, and one of them.
+  struct Question {
+    PossibleKinds::Kind kind{};
+    HeldChoice choice{};
+  };
+  /// The transformations and the generator are asked about each array that is fetched, and about
+  /// the rest without them.
+  [[nodiscard]] std::vector<Question> questions_about(HeldChoice choice) const {
+    std::vector<Question> result;
     const std::int64_t fetched = choice.fetched;
     for (std::int64_t bit = 1; bit <= fetched; bit *= 2) {
       choice.fetched = fetched & bit;
-      if (choice.fetched != 0 && !is_kind_possible({choice.fetched}, choice)) {
-        return false;
+      if (choice.fetched != 0) {
+        result.push_back({{choice.fetched}, choice});
       }
     }
     choice.fetched = 0;
-    std::vector<std::int64_t> kind = {0,
-                                      choice.threads > 1 ? 1 : 0,
-                                      choice.across > 1 ? 1 : 0,
-                                      choice.rows > 1 ? 1 : 0,
-                                      choice.steps > 1 ? 1 : 0,
-                                      choice.results > 1 ? 1 : 0,
-                                      choice.items > 1 ? 1 : 0};
+    PossibleKinds::Kind kind = {0,
+                                choice.threads > 1 ? 1 : 0,
+                                choice.across > 1 ? 1 : 0,
+                                choice.rows > 1 ? 1 : 0,
+                                choice.steps > 1 ? 1 : 0,
+                                choice.results > 1 ? 1 : 0,
+                                choice.items > 1 ? 1 : 0};
     for (const HeldNest& each : problem_.nests) {
       kind.push_back(each.spread.length <= choice.threads * each.results(choice) ? 1 : 0);
       kind.push_back(each.across.length <= choice.across ? 1 : 0);
     }
-    return is_kind_possible(kind, choice);
-  }
-  [[nodiscard]] bool is_kind_possible(const std::vector<std::int64_t>& kind,
-                                      const HeldChoice& choice) {
-    return possible_.has(kind, [&] { return held_slicing(problem_, choice); });
+    result.push_back({std::move(kind), choice});
+    return result;
   }
 
   const Kernel& kernel_;
   const HeldProblem& problem_;
   const SlicingConstraints& constraints_;
   HeldCost cost_;
-  std::vector<HeldChoice> choices_{};
-  PossibleKinds possible_{kernel_};
 };
 
 struct HeldFamily {

@@ -68,12 +68,27 @@ struct SlicedChoice {
 /// asked once a kind.
 class PossibleKinds {
  public:
+  using Kind = std::vector<std::int64_t>;
+
   explicit PossibleKinds(const Kernel& kernel, Target target = Target::cuda)
       : kernel_(kernel), target_(target) {}
 
+  /// Asks about several kinds, each once, before they are looked at one after the other.
+  void ask(const std::map<Kind, Slicing>& slicings) {
+    std::vector<std::pair<const Slicing*, bool*>> asked;
+    for (const auto& [kind, slicing] : slicings) {
+      if (const auto [known, is_new] = known_.emplace(kind, false); is_new) {
+        asked.emplace_back(&slicing, &known->second);
+      }
+    }
+    ask_at_once(asked.size(), [&](std::size_t i) {
+      *asked[i].second = !why_not_sliced(kernel_, *asked[i].first, target_);
+    });
+  }
+
   /// @param slicing_of  gives one of this kind
   template <class SlicingOf>
-  [[nodiscard]] bool has(const std::vector<std::int64_t>& kind, const SlicingOf& slicing_of) {
+  [[nodiscard]] bool has(const Kind& kind, const SlicingOf& slicing_of) {
     const auto known = known_.find(kind);
     return known != known_.end()
                ? known->second
@@ -84,7 +99,7 @@ class PossibleKinds {
  private:
   const Kernel& kernel_;
   const Target target_;
-  std::map<std::vector<std::int64_t>, bool> known_{};
+  std::map<Kind, bool> known_{};
 };
 
 /// Slicings of a family that are few enough to be kept in memory, by their predicted time.
