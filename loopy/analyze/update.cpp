@@ -101,6 +101,9 @@ std::optional<Update> Update::find(const Kernel& kernel, const Assignment& assig
         .front();
   };
   if (const auto known = find_known(assignment.value, target)) {
+    if (known->reduction == "min" && may_lose_sign(type, type_of(kernel, assignment.value))) {
+      return std::nullopt;
+    }
     return Update(known->reduction, neutral_of(known->reduction), known->form);
   }
   const auto form = find_form(kernel, assignment.value, target);
@@ -133,6 +136,14 @@ Expr Update::combine(const Expr& left, const Expr& right) const {
 
 bool Update::is_like(const Update& other) const {
   return form_ == other.form_;
+}
+
+bool may_lose_sign(const cgen::Type& stored, const cgen::Type& given) {
+  const auto stored_kind = cgen::scalar_kind(stored);
+  const auto given_kind = cgen::scalar_kind(given);
+  return stored_kind && given_kind && cgen::is_integral(*stored_kind) &&
+         cgen::is_integral(*given_kind) && !cgen::is_signed(*stored_kind) &&
+         cgen::is_signed(*given_kind);
 }
 
 }  // namespace rtcg::loopy

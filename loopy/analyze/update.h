@@ -36,4 +36,8 @@ class Update {
   Expr form_;  ///< f of two names
 };
 
+/// Whether numbers of `given` may be negative, and elements of `stored` not: the minimum of an
+/// element would be a large number for the next update.
+[[nodiscard]] bool may_lose_sign(const cgen::Type& stored, const cgen::Type& given);
+
 }  // namespace rtcg::loopy

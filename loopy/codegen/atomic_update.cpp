@@ -8,6 +8,7 @@
 #include "rtcg/cgen/support/error.h"
 #include "rtcg/loopy/analyze/order_free.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/analyze/update.h"
 #include "rtcg/loopy/symbolic/print_expr.h"
 #include "rtcg/loopy/symbolic/traverse.h"
 
@@ -198,18 +199,15 @@ bool is_choice(const KnownUpdate& update) {
 /// A negative number that is stored in an unsigned element is a large one for the next update.
 void check_signs(const Kernel& kernel, const Instruction& instruction, const Assignment& assignment,
                  const KnownUpdate& update) {
-  const auto stored = cgen::scalar_kind(type_of(kernel, assignment.targets.front()));
-  const auto given = cgen::scalar_kind(type_of(kernel, assignment.value));
-  const bool may_be_negative = update.function == Intrinsic::atomic_min && stored && given &&
-                               cgen::is_integral(*stored) && !cgen::is_signed(*stored) &&
-                               cgen::is_integral(*given) && cgen::is_signed(*given);
-  if (!may_be_negative) {
+  const cgen::Type stored = type_of(kernel, assignment.targets.front());
+  if (update.function != Intrinsic::atomic_min ||
+      !may_lose_sign(stored, type_of(kernel, assignment.value))) {
     return;
   }
   const std::optional<Affine> operand = to_affine(update.operand);
   if (!operand ||
       !constraints_of(kernel, instruction.within_inames).implies_nonnegative(*operand)) {
-    const std::string type = cgen::describe(cgen::Scalar{*stored});
+    const std::string type = cgen::describe(stored);
     refuse_update(assignment,
                   fmt::format("a negative number would be a large one of {} for the next update; "
                               "write cast({}, {})",

@@ -149,6 +149,21 @@ TEST(PrivatizeUpdates, RefusesWhatIsNoUpdate) {
                                  "count"));
 }
 
+// A negative number is a large one for the next update of an unsigned element.
+TEST(PrivatizeUpdates, RefusesMinimaOfMixedSigns) {
+  const auto extreme = [](const std::string& value) {
+    return counted("low[k[i]] = " + value + " {atomic}", "x, k: i32[n]; low: u32[8]; n: i32");
+  };
+  EXPECT_ERROR("loopy.privatize_updates.other_operation",
+               privatize_updates(extreme("min(low[k[i]], x[i])"), "low"));
+  for (const char* value : {"min(low[k[i]], cast(u32, x[i]))", "max(low[k[i]], x[i] - 4)"}) {
+    SCOPED_TRACE(value);
+    const Kernel described = extreme(value);
+    expect_same_results(described, privatize_updates(apply_recipe(described, blocks_of_64), "low"),
+                        {{"n", 300}});
+  }
+}
+
 TEST(PrivatizeUpdates, RefusesCopiesThatDoNotFit) {
   const Kernel blocks = counted_in_blocks();
   EXPECT_ERROR("loopy.privatize_updates.bad_copies",
