@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,11 @@ void in_pieces(std::size_t count, std::size_t piece,
       std::min<std::size_t>({pieces, most_threads, std::thread::hardware_concurrency()});
   std::vector<std::future<void>> others;
   for (std::size_t i = 1; i < threads; ++i) {
-    others.push_back(std::async(std::launch::async, take_pieces));
+    try {
+      others.push_back(std::async(std::launch::async, take_pieces));
+    } catch (const std::system_error&) {
+      break;  // this thread does it all where the system refuses others
+    }
   }
   take_pieces();
   for (std::future<void>& each : others) {

@@ -1,11 +1,7 @@
 #include "rtcg/loopy/slice/legal_slicing.h"
 
 #include <algorithm>
-#include <atomic>
-#include <future>
 #include <map>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "rtcg/cgen/support/error.h"
@@ -80,31 +76,6 @@ std::string code_of_refusal(const Kernel& kernel, const Slicing& slicing) {
     return error.code();
   } catch (const Unsupported& error) {
     return error.code();
-  }
-}
-
-void ask_at_once(std::size_t count, const std::function<void(std::size_t)>& ask) {
-  constexpr std::size_t most_threads = 16;
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      ask(i);
-    }
-  };
-  const std::size_t threads =
-      std::min({most_threads, count,
-                static_cast<std::size_t>(std::max(1U, std::thread::hardware_concurrency()))});
-  std::vector<std::future<void>> others;
-  for (std::size_t i = 1; i < threads; ++i) {
-    try {
-      others.push_back(std::async(std::launch::async, work));
-    } catch (const std::system_error&) {
-      break;  // this thread does it all where the system refuses others
-    }
-  }
-  work();
-  for (std::future<void>& each : others) {
-    each.get();
   }
 }
 

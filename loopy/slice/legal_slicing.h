@@ -1,8 +1,6 @@
 #pragma once
 // Internal header: it is not installed.
 
-#include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -22,9 +20,6 @@ namespace rtcg::loopy::detail {
 /// The code of the error that refuses a slicing; empty if it has a text.
 /// @cost  one text
 [[nodiscard]] std::string code_of_refusal(const Kernel& kernel, const Slicing& slicing);
-
-/// Calls `ask(i)` for `count` questions, which threads share.
-void ask_at_once(std::size_t count, const std::function<void(std::size_t)>& ask);
 
 /// Whether the iterations of a loop can run at once, in different blocks or threads: no iteration
 /// needs what another one writes. A loop that carries a dependence stays sequential.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "rtcg/loopy/interpret/in_pieces.h"
 #include "rtcg/loopy/slice/legal_slicing.h"
 #include "rtcg/loopy/slice/slicing_source.h"
 
@@ -81,7 +82,7 @@ class PossibleKinds {
         asked.emplace_back(&slicing, &known->second);
       }
     }
-    ask_at_once(asked.size(), [&](std::size_t i) {
+    in_pieces(asked.size(), 1, [&](std::size_t i, std::size_t) {
       *asked[i].second = !why_not_sliced(kernel_, *asked[i].first, target_);
     });
   }
