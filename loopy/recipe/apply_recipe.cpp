@@ -315,6 +315,9 @@ KeepRowOptions keep_row_options(StepReader& step) {
   options.vector_width = step.to_number(step.option("vector_width", "0"));
   return options;
 }
+StoreOptions store_options(StepReader& step) {
+  return {.in_loops = step.option("in_loops") == "yes"};
+}
 HoldOptions hold_options(StepReader& step) {
   HoldOptions options;
   options.temporary_name = step.option("temporary_name");
@@ -485,7 +488,7 @@ Table data_rows() {
       {"set_argument_order", row(set_argument_order, list)},
       {"set_temporary_address_space", row(set_temporary_address_space, list, text)},
       {"split_array_axis", row(split_array_axis, text, axis, number)},
-      {"store_value", row(store_value, text, list)},
+      {"store_value", row(store_value, text, list, store_options)},
       {"swizzle_bank_conflicts", row(swizzle_bank_conflicts, rest, swizzle_options)},
       {"tag_array_axes", row(tag_array_axes, list, text)},
   };

@@ -642,6 +642,19 @@ detail::SourcePtr apart_slicings(const Kernel& kernel, SlicingConstraints constr
   return detail::with_words({.is_apart = true}, detail::merged(std::move(chain), stored.get()));
 }
 
+/// In place of the slicings of a changed kernel, within a handler of the error: a hint may be about
+/// a loop or an array that only the kernel as described has. Throws other errors again, unless
+/// there is nothing to slice.
+detail::SourcePtr without_family(const std::string& family, const InvalidInput& error) {
+  if (error.code() == "loopy.slicings.unknown_hint") {
+    return detail::left_out_family(family, error.message());
+  }
+  if (error.code() != "loopy.slicings.nothing_to_slice") {
+    throw;
+  }
+  return nullptr;
+}
+
 /// Those that change no statement first. What nests hand on is in global memory.
 detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& constraints) {
   if (Slicing words{.global_values = detail::handed_on(kernel)}; !words.global_values.empty()) {
@@ -661,6 +674,21 @@ detail::SourcePtr as_described(const Kernel& kernel, const SlicingConstraints& c
                         detail::tensor_slicings(kernel, constraints));
 }
 
+/// Those of the kernel with the values of sums that depend on loops alone in these loops.
+detail::SourcePtr slicings_with_values_of_loops(const Kernel& kernel,
+                                                const SlicingConstraints& constraints) {
+  std::optional<detail::StoredKernel> once =
+      detail::find_values_of_loops(kernel, constraints.parameters);
+  if (!once) {
+    return nullptr;
+  }
+  try {
+    return detail::with_words(std::move(once->words), as_described(once->kernel, constraints));
+  } catch (const InvalidInput& error) {
+    return without_family("values of loops", error);
+  }
+}
+
 /// Those that compute temporaries where they are used, in place of handing them on.
 detail::SourcePtr inlined_slicings(const Kernel& kernel, const SlicingConstraints& constraints) {
   detail::SourcePtr result;
@@ -671,12 +699,7 @@ detail::SourcePtr inlined_slicings(const Kernel& kernel, const SlicingConstraint
       result = detail::merged(std::move(result),
                               detail::with_words(std::move(each.words), std::move(slicings)));
     } catch (const InvalidInput& error) {
-      if (error.code() == "loopy.slicings.unknown_hint") {
-        result = detail::merged(std::move(result),
-                                detail::left_out_family("inlined temporaries", error.message()));
-      } else if (error.code() != "loopy.slicings.nothing_to_slice") {
-        throw;
-      }
+      result = detail::merged(std::move(result), without_family("inlined temporaries", error));
     }
   }
   return result;
@@ -750,7 +773,8 @@ void SlicingStream::rank(const Kernel& kernel, const SlicingConstraints& constra
     return merged(
         merged(std::move(stored), apart_slicings(kernel, constraints, has_any)),
         merged(merged(inlined_slicings(kernel, constraints), phased_slicings(kernel, constraints)),
-               held_slicings(kernel, constraints)));
+               merged(slicings_with_values_of_loops(kernel, constraints),
+                      held_slicings(kernel, constraints))));
   });
   try {
     source_ = as_described(kernel, constraints);

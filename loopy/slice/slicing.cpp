@@ -102,14 +102,16 @@ FetchPlan parse_fetch(std::string_view text, const std::vector<std::string>& wor
   return plan;
 }
 
-/// `store s[i,j]`
+/// `store s[i,j]`, `once s[i]`
 StorePlan parse_store(std::string_view text, const std::vector<std::string>& words) {
   const std::size_t open = words.size() == 2 ? words[1].find('[') : std::string::npos;
   if (open == 0 || open == std::string::npos || words[1].back() != ']') {
-    fail(text, "'store' takes a new name and inames, without spaces, 'store s[i,j]'");
+    fail(text, fmt::format("'{0}' takes a new name and inames, without spaces, '{0} s[i,j]'",
+                           words.front()));
   }
   return {words[1].substr(0, open),
-          parse_names(text, words[1].substr(open + 1, words[1].size() - open - 2))};
+          parse_names(text, words[1].substr(open + 1, words[1].size() - open - 2)),
+          words.front() == "once"};
 }
 
 /// `phases y*2`
@@ -344,7 +346,8 @@ std::vector<std::string> subjects_of(std::string_view text, const std::vector<st
 }  // namespace
 
 std::string to_string(const StorePlan& plan) {
-  return fmt::format("store {}[{}]", plan.array, fmt::join(plan.inames, ","));
+  return fmt::format("{} {}[{}]", plan.in_loops ? "once" : "store", plan.array,
+                     fmt::join(plan.inames, ","));
 }
 
 std::string to_string(const InameFusion& fusion) {
@@ -490,7 +493,7 @@ Slicing parse_slicing(std::string_view text) {
     }
     if (words.front() == "apart" && words.size() == 1) {
       slicing.is_apart = true;
-    } else if (words.front() == "store") {
+    } else if (words.front() == "store" || words.front() == "once") {
       slicing.stores.push_back(parse_store(text, words));
     } else if (words.front() == "inline" && words.size() == 2) {
       slicing.inlines.push_back(words[1]);

@@ -147,11 +147,12 @@ struct LayoutPlan {
   friend bool operator==(const LayoutPlan&, const LayoutPlan&) = default;
 };
 
-/// A value that is computed once for all that use it, into an array in global memory, see
-/// store_value().
+/// A value that is computed once for all that use it, into an array in global memory, or once in
+/// each iteration of the loops that it depends on, see store_value().
 struct StorePlan {
   std::string array{};                ///< the new name
   std::vector<std::string> inames{};  ///< that the value depends on: the axes of the array
+  bool in_loops = false;              ///< a temporary in these loops, `once s[i]`
   friend bool operator==(const StorePlan&, const StorePlan&) = default;
 };
 
@@ -193,6 +194,7 @@ struct PhasePlan {
 ///     apart; j: g.0 l.0*128; i: g.1 for*64; i_q: g.0; j_q: for l.0*128; launch before i_q
 ///     i: g.0 l.0*256 vec*4; walk 1056
 ///     store s[i,j]; i_s: g.1 l.1*16; j_s: g.0 l.0*16; i: g.0; j,l: for l.0*256; launch before i
+///     once top[i]; i: g.0; a: for l.0*256; j: for l.0*256; keep x shared
 ///     inline t; q: g.0 l.0*32; p: g.1 l.1*8; place t_subst shared
 ///     together e,c; e: g.0 l.1*8; f: for l.0*4; i: for l.0*4; place flux shared
 ///     phases y*2; y_step: g.0 l.0*64; y_phase: g.1
@@ -203,8 +205,8 @@ struct Slicing {
   /// Statements that share inames with earlier ones, but need not, have inames of their own: `j_c`
   /// for the `j` of a nest that first writes `c`. The other words are about the kernel after this.
   bool is_apart = false;
-  /// Values in arrays of their own, one after the other. The other words are about the kernel after
-  /// this, but for global_values and is_apart.
+  /// Values in arrays or temporaries of their own, one after the other. The other words are about
+  /// the kernel after this, but for is_apart, and for global_values before arrays.
   std::vector<StorePlan> stores{};
   /// Temporaries whose values are computed where they are used, by a rule `t_subst` in place of
   /// `t`, see assignment_to_subst(). After is_apart, before the other words, which are about the
@@ -267,7 +269,7 @@ struct Slicing {
   friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
-/// `store s[i,j]`
+/// `store s[i,j]`, `once s[i]`
 [[nodiscard]] std::string to_string(const StorePlan& plan);
 /// `fuse k = e*4 f*8`
 [[nodiscard]] std::string to_string(const InameFusion& fusion);

@@ -87,15 +87,25 @@ std::vector<RecipeStep> online_steps(const Kernel& expanded, const Slicing& slic
   return steps;
 }
 
-/// What stores values in arrays of their own. Temporaries that their loops hand on get an element
-/// for each iteration before.
-std::vector<RecipeStep> store_steps(const Kernel& expanded, const Slicing& slicing) {
+/// Takes the first values of a slicing that are stored alike, in arrays or in loops, and gives what
+/// stores them. Temporaries that the loops of arrays hand on get an element for each iteration
+/// before.
+std::vector<RecipeStep> take_store_steps(const Kernel& expanded, Slicing& slicing) {
   std::vector<RecipeStep> steps;
-  for (const std::string& each : slicing.global_values) {
-    detail::add_global_value(expanded, each, steps);
+  const bool in_loops = slicing.stores.front().in_loops;
+  if (!in_loops) {
+    for (const std::string& each : slicing.global_values) {
+      detail::add_global_value(expanded, each, steps);
+    }
+    slicing.global_values.clear();
   }
-  for (const StorePlan& each : slicing.stores) {
-    steps.push_back({"store_value", {each.array, list_of(each.inames)}, {}});
+  while (!slicing.stores.empty() && slicing.stores.front().in_loops == in_loops) {
+    const StorePlan& plan = slicing.stores.front();
+    steps.push_back({"store_value", {plan.array, list_of(plan.inames)}, {}});
+    if (in_loops) {
+      steps.back().options = {{"in_loops", "yes"}};
+    }
+    slicing.stores.erase(slicing.stores.begin());
   }
   return steps;
 }
@@ -311,10 +321,8 @@ std::vector<RecipeStep> recipe_of(const Kernel& kernel, const Slicing& slicing) 
     return followed_by(kernel, std::move(steps), others);
   }
   if (!slicing.stores.empty()) {
-    std::vector<RecipeStep> steps = store_steps(expand_subst(kernel), slicing);
     Slicing others = slicing;
-    others.stores.clear();
-    others.global_values.clear();
+    std::vector<RecipeStep> steps = take_store_steps(expand_subst(kernel), others);
     return followed_by(kernel, std::move(steps), others);
   }
   if (!slicing.fusions.empty()) {

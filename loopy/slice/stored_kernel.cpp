@@ -7,6 +7,8 @@
 #include "rtcg/cgen/support/name_generator.h"
 #include "rtcg/loopy/analyze/infer_types.h"
 #include "rtcg/loopy/analyze/type_of.h"
+#include "rtcg/loopy/check/checked_kernel.h"
+#include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/slice/count_work.h"
 #include "rtcg/loopy/slice/slicing_problem.h"
 #include "rtcg/loopy/symbolic/scan.h"
@@ -22,6 +24,7 @@ namespace {
 constexpr double least_stored_steps = 16;      // of a sum that is stored
 constexpr double least_stored_repetition = 8;  // of other values
 constexpr std::size_t most_stores = 4;
+constexpr std::size_t most_values_of_loops = 8;
 constexpr double most_stored_elements = 2147483647;  // of an array: indices are of 32 bits
 
 /// What may be stored: the loops that it depends on, the outermost first.
@@ -55,7 +58,23 @@ class RepetitionFinder {
         return std::optional<Candidate>();
       }
       const auto whole = usable(around, sums);
-      return whole ? whole : find_partial_sum(expr, sums);
+      return whole && (is_repeated(*whole, sums) || is_in_several_places(*whole))
+                 ? whole
+                 : find_partial_sum(expr, sums);
+    });
+  }
+
+  /// A sum that depends on loops of its statement alone, with all around it that depends on these,
+  /// in other loops or within another sum.
+  [[nodiscard]] std::optional<Candidate> find_sum_of_loops() {
+    return find([&](const Expr& expr, const Expr& around, const std::vector<std::string>& sums) {
+      const Reduction* sum = get_if<Reduction>(expr);
+      if (sum == nullptr || steps_of(sum->inames) < 2) {
+        return std::optional<Candidate>();
+      }
+      const Candidate whole = candidate(around, sums);
+      return are_loops_of_statement(whole.inames) && is_repeated(whole, sums) ? usable(around, sums)
+                                                                              : std::nullopt;
     });
   }
 
@@ -204,11 +223,19 @@ class RepetitionFinder {
         steps_of(result.inames) > most_stored_elements) {
       return std::nullopt;
     }
-    const bool is_within_sum = !sums.empty();
-    return is_within_sum || repetition_of(result) >= 2 ||
-                   EqualValues(kernel_, result.value, result.inames).places() >= 2
-               ? std::optional(std::move(result))
-               : std::nullopt;
+    return result;
+  }
+  /// @param sums  inames of the reductions around it
+  [[nodiscard]] bool is_repeated(const Candidate& value, const std::vector<std::string>& sums) {
+    return !sums.empty() || repetition_of(value) >= 2;
+  }
+  [[nodiscard]] bool is_in_several_places(const Candidate& value) const {
+    return EqualValues(kernel_, value.value, value.inames).places() >= 2;
+  }
+  [[nodiscard]] bool are_loops_of_statement(const std::vector<std::string>& inames) const {
+    return std::all_of(inames.begin(), inames.end(), [&](const auto& each) {
+      return statement().within_inames.count(each) != 0;
+    });
   }
 
   [[nodiscard]] std::optional<Candidate> weight_of(const Product& product,
@@ -252,6 +279,12 @@ class KernelStorer {
     result_.kernel = kernel;
   }
 
+  std::optional<StoredKernel> run_in_loops() {
+    while (result_.words.stores.size() < most_values_of_loops && store_in_loops()) {
+    }
+    return result_.words.stores.empty() ? std::nullopt : std::optional(result_);
+  }
+
   std::vector<StoredKernel> run() {
     std::vector<StoredKernel> all;
     while (result_.words.stores.size() < most_stores &&
@@ -267,6 +300,16 @@ class KernelStorer {
   }
 
  private:
+  bool store_in_loops() {
+    const auto found = RepetitionFinder(result_.kernel, parameters_).find_sum_of_loops();
+    if (!found) {
+      return false;
+    }
+    StoredKernel next = result_;
+    next.words.stores.push_back({names_.make("value"), found->inames, true});
+    return try_to_apply(next);
+  }
+
   template <class Find>
   bool store(const char* name, const Find& find) {
     RepetitionFinder finder(result_.kernel, parameters_);
@@ -295,6 +338,11 @@ class KernelStorer {
     try {
       next.kernel = apply(kernel_, next.words);
       next.kernel.recipe = kernel_.recipe;
+      if (next.words.stores.back().in_loops) {
+        // the loops of several values may be within each other
+        static_cast<void>(
+            generate(checked_kernel(next.kernel), Target::cuda, {.recipe_comment = false}));
+      }
       result_ = next;
       return true;
     } catch (const InvalidInput&) {
@@ -312,6 +360,11 @@ class KernelStorer {
 };
 
 }  // namespace
+
+std::optional<StoredKernel> find_values_of_loops(const Kernel& kernel,
+                                                 const IntegerValues& parameters) {
+  return KernelStorer(kernel, parameters, 0).run_in_loops();
+}
 
 std::vector<StoredKernel> find_stored_kernels(const Kernel& kernel, const IntegerValues& parameters,
                                               double most_bytes) {

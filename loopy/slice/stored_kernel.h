@@ -1,6 +1,7 @@
 #pragma once
 // Internal header: it is not installed.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,10 @@ struct StoredKernel {
 [[nodiscard]] std::vector<StoredKernel> find_stored_kernels(const Kernel& kernel,
                                                             const IntegerValues& parameters,
                                                             double most_bytes);
+/// The kernel with its sums that depend on loops of their statement alone in temporaries within
+/// these loops, if other loops of the statement, or other sums, would compute them again. Nothing
+/// for kernels without such sums.
+[[nodiscard]] std::optional<StoredKernel> find_values_of_loops(const Kernel& kernel,
+                                                               const IntegerValues& parameters);
 
 }  // namespace rtcg::loopy::detail

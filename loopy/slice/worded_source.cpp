@@ -1,5 +1,6 @@
 #include "rtcg/loopy/slice/worded_source.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rtcg::loopy::detail {
@@ -40,12 +41,13 @@ class WordedSource final : public SlicingSource {
       return std::nullopt;
     }
     rest.is_apart = false;
-    if (!words_.stores.empty()) {
-      if (rest.stores != words_.stores) {
-        return std::nullopt;
-      }
-      rest.stores.clear();
+    const std::vector<StorePlan>& first = words_.stores;
+    if (rest.stores.size() < first.size() ||
+        !std::equal(first.begin(), first.end(), rest.stores.begin())) {
+      return std::nullopt;
     }
+    rest.stores.erase(rest.stores.begin(),
+                      rest.stores.begin() + static_cast<std::ptrdiff_t>(first.size()));
     if (!words_.inlines.empty()) {
       if (rest.inlines != words_.inlines) {
         return std::nullopt;

@@ -32,6 +32,7 @@ struct FoundValue {
   Expr expr = 0;
   std::size_t statement = 0;
   bool is_conditional = false;  ///< whether only some points of its loops need it
+  bool is_repeated = true;      ///< whether it is computed more often than its loops have points
 };
 
 bool is_computed(const Expr& expr) {
@@ -52,22 +53,34 @@ bool has_reduction(const Expr& expr) {
   return !reduction_inames(expr).empty();
 }
 
+/// Whether a statement may use a value of each iteration of the loops over some inames.
+bool is_within(const Instruction& statement, const NameSet& inames) {
+  const NameSet& within = statement.within_inames;
+  return std::includes(within.begin(), within.end(), inames.begin(), inames.end());
+}
+
 /// Finds values that mention some inames and no others, from the outside in.
 class ValueFinder {
  public:
-  ValueFinder(const Kernel& kernel, const std::vector<std::string>& inames)
-      : kernel_(kernel), inames_(inames.begin(), inames.end()) {}
+  ValueFinder(const Kernel& kernel, const std::vector<std::string>& inames,
+              const StoreOptions& options)
+      : kernel_(kernel), inames_(inames.begin(), inames.end()), options_(options) {}
 
   [[nodiscard]] std::optional<FoundValue> run() {
     for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
       const Instruction& instruction = kernel_.instructions[i];
-      if (const Assignment* assignment = get_if<Assignment>(instruction)) {
+      const Assignment* assignment = get_if<Assignment>(instruction);
+      if (assignment != nullptr && (!options_.in_loops || is_within(instruction, inames_))) {
         statement_ = i;
+        changing_ = options_.in_loops ? written_in_other_loops(instruction) : NameSet();
         whole_ =
             instruction.within_inames == inames_ ? std::optional(assignment->value) : std::nullopt;
-        find(assignment->value, !instruction.predicates.empty());
+        find(assignment->value, !instruction.predicates.empty(),
+             !options_.in_loops || instruction.within_inames != inames_);
       }
     }
+    std::stable_partition(found_.begin(), found_.end(),
+                          [](const FoundValue& each) { return each.is_repeated; });
     const auto sum = std::find_if(found_.begin(), found_.end(),
                                   [](const FoundValue& each) { return has_reduction(each.expr); });
     return sum != found_.end() ? std::optional(*sum)
@@ -76,11 +89,33 @@ class ValueFinder {
   }
 
  private:
-  void find(const Expr& expr, bool is_conditional) {
+  /// What changes in iterations of the statement's other loops.
+  [[nodiscard]] NameSet written_in_other_loops(const Instruction& statement) const {
+    NameSet names;
+    for (const Instruction& each : kernel_.instructions) {
+      const bool shares_any =
+          std::any_of(each.within_inames.begin(), each.within_inames.end(), [&](const auto& iname) {
+            return statement.within_inames.count(iname) != 0 && inames_.count(iname) == 0;
+          });
+      names.merge(shares_any ? written_variables(each) : NameSet());
+    }
+    return names;
+  }
+  /// Whether its scalars have one value in all iterations of these.
+  [[nodiscard]] bool is_fixed(const Expr& expr) const {
+    const NameSet read = free_names(expr);
+    return std::none_of(read.begin(), read.end(),
+                        [&](const auto& each) { return changing_.count(each) != 0; });
+  }
+
+  void find(const Expr& expr, bool is_conditional, bool is_repeated) {
     const NameSet own = free_inames(kernel_, expr);
-    if (own == inames_ && is_computed(expr) && !has_scan(expr) && !(expr == whole_)) {
-      found_.push_back({expr, statement_, is_conditional});
-      return;
+    if (own == inames_ && is_computed(expr) && !has_scan(expr) && !(expr == whole_) &&
+        is_fixed(expr)) {
+      found_.push_back({expr, statement_, is_conditional, is_repeated});
+      if (is_repeated) {
+        return;
+      }
     }
     if (is<Access>(expr) && own == inames_ && !is_conditional && !element_ && !(expr == whole_)) {
       element_ = {expr, statement_, false};
@@ -89,15 +124,17 @@ class ValueFinder {
       return;
     }
     if (const Conditional* choice = get_if<Conditional>(expr)) {
-      find(choice->then_value, true);
-      find(choice->else_value, true);
+      find(choice->then_value, true, is_repeated);
+      find(choice->else_value, true, is_repeated);
       return;
     }
     if (const Product* product = get_if<Product>(expr);
-        product != nullptr && find_factors(*product, is_conditional)) {
+        product != nullptr && is_repeated && find_factors(*product, is_conditional)) {
       return;
     }
-    for_each_child(expr, [&](const Expr& child) { find(child, is_conditional); });
+    for_each_child(expr, [&](const Expr& child) {
+      find(child, is_conditional, is_repeated || is<Reduction>(expr));
+    });
   }
 
   /// Those of the factors that mention no other inames, if all are mentioned.
@@ -106,7 +143,8 @@ class ValueFinder {
     NameSet mentioned;
     for (const Expr& factor : product.factors) {
       NameSet names = free_inames(kernel_, factor);
-      if (std::includes(inames_.begin(), inames_.end(), names.begin(), names.end())) {
+      if (std::includes(inames_.begin(), inames_.end(), names.begin(), names.end()) &&
+          is_fixed(factor)) {
         own.push_back(factor);
         mentioned.merge(std::move(names));
       }
@@ -124,7 +162,9 @@ class ValueFinder {
 
   const Kernel& kernel_;
   const NameSet inames_;
+  const StoreOptions options_;
   std::size_t statement_ = 0;
+  NameSet changing_{};           ///< what a value must not read
   std::optional<Expr> whole_{};  ///< that the statement stores as it is
   std::vector<FoundValue> found_{};
   std::optional<FoundValue> element_{};  ///< of an array, which is always read
@@ -144,16 +184,30 @@ bool has_plain_indices(const Expr& expr) {
   return are_plain;
 }
 
+/// What a value is but for a factor of -1, which its users take: differences are sums.
+Expr without_sign(const Expr& value) {
+  const Product* product = get_if<Product>(value);
+  if (product == nullptr || product->factors.size() < 2 || as_integer(product->factors[0]) != -1) {
+    return value;
+  }
+  std::vector<Expr> factors(product->factors.begin() + 1, product->factors.end());
+  return factors.size() == 1 ? factors.front() : Expr(Product{std::move(factors)});
+}
+
 class Storer {
  public:
-  Storer(Kernel kernel, std::string array, std::vector<std::string> inames)
-      : kernel_(std::move(kernel)), array_(std::move(array)), inames_(std::move(inames)) {}
+  Storer(Kernel kernel, std::string array, std::vector<std::string> inames,
+         const StoreOptions& options)
+      : kernel_(std::move(kernel)),
+        array_(std::move(array)),
+        inames_(std::move(inames)),
+        options_(options) {}
 
   Kernel run() {
-    auto found = ValueFinder(kernel_, inames_).run();
+    auto found = ValueFinder(kernel_, inames_, options_).run();
     if (!found || !has_reduction(found->expr)) {
       Kernel nested = with_partial_sums(kernel_, {inames_.begin(), inames_.end()});
-      const auto sum = ValueFinder(nested, inames_).run();
+      const auto sum = ValueFinder(nested, inames_, options_).run();
       if (sum && has_reduction(sum->expr)) {
         kernel_ = std::move(nested);
         found = sum;
@@ -165,11 +219,17 @@ class Storer {
                          fmt::join(inames_, ", ")));
     }
     value_ = most_shared_part(kernel_, found->expr, inames_);
+    value_ = options_.in_loops ? without_sign(value_) : value_;
     check_bounds();
     replace(found->statement);
     Instruction store = store_statement();
-    split_loops(store);
-    add(std::move(store));
+    if (options_.in_loops) {
+      find_place_in_loops(store);
+      add_in_loops(std::move(store));
+    } else {
+      split_loops(store);
+      add(std::move(store));
+    }
     return remove_unused_inames(std::move(kernel_));
   }
 
@@ -191,7 +251,7 @@ class Storer {
         }
       }
     }
-    for (const std::string& each : inames_) {
+    for (const std::string& each : options_.in_loops ? std::vector<std::string>() : inames_) {
       if (!constraints_of(kernel_, {each}).implies_nonnegative(Affine(each))) {
         refuse_bounds(fmt::format("'{}' may be negative", each));
       }
@@ -214,14 +274,16 @@ class Storer {
     const bool is_everywhere = has_reduction(value_);
     for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
       const Assignment* old = get_if<Assignment>(kernel_.instructions[i]);
-      if (old == nullptr || (!is_everywhere && i != statement)) {
+      if (old == nullptr || (!is_everywhere && i != statement) ||
+          (options_.in_loops &&
+           !is_within(kernel_.instructions[i], {inames_.begin(), inames_.end()}))) {
         continue;
       }
       Assignment assignment = *old;
       bool is_changed = false;
       assignment.value =
           equal.replaced(assignment.value, [&](const auto& names) -> std::optional<Expr> {
-            if (!is_everywhere && names != inames_) {
+            if ((!is_everywhere || options_.in_loops) && names != inames_) {
               return std::nullopt;
             }
             is_changed = true;
@@ -234,6 +296,9 @@ class Storer {
     }
   }
   [[nodiscard]] Expr element(const std::vector<std::string>& names) const {
+    if (options_.in_loops) {
+      return Name{array_};
+    }
     Access access{array_};
     for (const std::string& each : names) {
       access.indices.emplace_back(Name{each});
@@ -264,6 +329,40 @@ class Storer {
                        [&](const std::string& each) { return loops.count(each) != 0; });
   }
 
+  /// Before the first statement that shares a loop with the users which is not one of the value's,
+  /// but after what the value depends on.
+  void find_place_in_loops(const Instruction& store) {
+    NameSet inner = loops_of_users();
+    for (const std::string& each : inames_) {
+      inner.erase(each);
+    }
+    const NameSet needed = read_variables(kernel_, store);
+    place_ = users_.front();
+    for (std::size_t i = users_.front(); i-- > 0;) {
+      place_ = shares_loops(i, inner) ? i : place_;
+    }
+    for (std::size_t i = 0; i < kernel_.instructions.size(); ++i) {
+      if (!writes_any(i, needed)) {
+        continue;
+      }
+      if ((i >= users_.front() && i < users_.back()) || shares_loops(i, inner)) {
+        refuse_change(i);
+      }
+      place_ = i < users_.front() ? std::max(place_, i + 1) : place_;
+    }
+  }
+
+  [[nodiscard]] bool writes_any(std::size_t statement, const NameSet& names) const {
+    const NameSet written = written_variables(kernel_.instructions[statement]);
+    return std::any_of(written.begin(), written.end(),
+                       [&](const auto& name) { return names.count(name) != 0; });
+  }
+  [[noreturn]] void refuse_change(std::size_t statement) const {
+    refuse("loopy.store_value.input_changes",
+           fmt::format("statement '{}' changes what '{}' depends on",
+                       kernel_.instructions[statement].id, to_string(value_)));
+  }
+
   /// Finds where the values are computed, and which loops they share with what they depend on.
   void split_loops(const Instruction& store) {
     const NameSet loops = loops_of_users();
@@ -277,17 +376,12 @@ class Storer {
     }
     for (std::size_t i = count; i-- > 0;) {
       const Instruction& each = kernel_.instructions[i];
-      const NameSet written = written_variables(each);
-      const bool is_needed = std::any_of(written.begin(), written.end(),
-                                         [&](const auto& name) { return needed.count(name) != 0; });
-      if (!is_needed) {
+      if (!writes_any(i, needed)) {
         continue;
       }
       if (i >= users_.front()) {
         if (i < users_.back() || shares_loops(i, loops)) {
-          refuse("loopy.store_value.input_changes",
-                 fmt::format("statement '{}' changes what '{}' depends on", each.id,
-                             to_string(value_)));
+          refuse_change(i);
         }
         continue;
       }
@@ -315,16 +409,39 @@ class Storer {
     }
   }
 
+  /// What holds the values, without axes.
+  [[nodiscard]] Temporary temporary() const {
+    Temporary result;
+    result.name = array_;
+    const cgen::Type type = type_of(infer_types(kernel_), value_);
+    result.type = is_known(type) ? std::optional(type) : std::nullopt;
+    return result;
+  }
+
+  void add_in_loops(Instruction store) {
+    kernel_.temporaries.push_back(temporary());
+    read_values();
+    insert(std::move(store));
+  }
+
+  /// Puts what reads the values in place of the users.
+  void read_values() {
+    for (auto& [place, assignment] : replaced_) {
+      kernel_.instructions[place].kind = std::move(assignment);
+    }
+  }
+  void insert(Instruction store) {
+    kernel_.instructions.insert(kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(place_),
+                                std::move(store));
+  }
+
   void add(Instruction store) {
     NameGenerator names = make_name_generator(kernel_);
     const auto copy = [&](const std::string& iname) {
       return names.make(fmt::format("{}_{}", iname, array_));
     };
-    Temporary stored;
-    stored.name = array_;
+    Temporary stored = temporary();
     stored.address_space = AddressSpace::global;
-    const cgen::Type type = type_of(infer_types(kernel_), value_);
-    stored.type = is_known(type) ? std::optional(type) : std::nullopt;
     for (const std::string& each : inames_) {
       stored.shape.push_back(end_of_loop(kernel_, each));
     }
@@ -337,9 +454,7 @@ class Storer {
       }
     }
     kernel_.temporaries.push_back(std::move(stored));
-    for (auto& [place, assignment] : replaced_) {
-      kernel_.instructions[place].kind = std::move(assignment);
-    }
+    read_values();
     kernel_ = with_copied_inames(std::move(kernel_), copies, kept_);
     store = map_expressions(std::move(store),
                             [&](const Expr& expr) { return rename_all(expr, copies); });
@@ -349,8 +464,7 @@ class Storer {
     }
     store.within_inames = within;
     const std::vector<std::string> later = kept_.empty() ? std::vector<std::string>() : users_on();
-    kernel_.instructions.insert(kernel_.instructions.begin() + static_cast<std::ptrdiff_t>(place_),
-                                std::move(store));
+    insert(std::move(store));
     if (!later.empty()) {
       duplicate_loops_of(later, copy);
     }
@@ -394,6 +508,7 @@ class Storer {
   Kernel kernel_;
   const std::string array_;
   const std::vector<std::string> inames_;
+  const StoreOptions options_;
   Expr value_ = 0;
   std::vector<std::size_t> users_{};
   std::vector<std::pair<std::size_t, Assignment>> replaced_{};
@@ -403,7 +518,8 @@ class Storer {
 
 }  // namespace
 
-Kernel store_value(Kernel kernel, std::string_view array, const std::vector<std::string>& inames) {
+Kernel store_value(Kernel kernel, std::string_view array, const std::vector<std::string>& inames,
+                   const StoreOptions& options) {
   if (const auto why = why_not_new_name(kernel, array); why || array.empty() || inames.empty()) {
     refuse("loopy.store_value.name_taken",
            why.value_or("a stored value takes a name and inames, store_value(s, [i, j])"));
@@ -417,8 +533,9 @@ Kernel store_value(Kernel kernel, std::string_view array, const std::vector<std:
                                                     : unknown_iname_text(kernel, each));
     }
   }
-  kernel = Storer(std::move(kernel), std::string(array), inames).run();
-  step.record(kernel, "store_value", {std::string(array), list_text(inames)});
+  kernel = Storer(std::move(kernel), std::string(array), inames, options).run();
+  step.record(kernel, "store_value", {std::string(array), list_text(inames)},
+              {{"in_loops", options.in_loops ? "yes" : ""}});
   return kernel;
 }
 

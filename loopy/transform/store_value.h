@@ -8,7 +8,14 @@
 
 namespace rtcg::loopy {
 
-/// Computes a value that is used several times once for all, into an array in global memory.
+struct StoreOptions {
+  /// A temporary of each iteration of the loops over the inames, in place of an array in global
+  /// memory. Only what is within all of these loops uses it.
+  bool in_loops = false;
+};
+
+/// Computes a value that is used several times once for all, into an array in global memory, or
+/// once in each iteration of the loops that it depends on.
 ///
 /// Rewrites
 ///     for i: top[i] = reduce(max, j, sum(e, q[i, e]*k[j, e]))
@@ -34,13 +41,20 @@ namespace rtcg::loopy {
 /// what a statement of these loops computes, they stay in its loops, and the first statement that
 /// uses them gets loops of its own, together with those after it. Different launches may so compute
 /// and use them (add_barrier).
-/// @param array   the name of the new array, with an axis for each iname
-/// @param inames  of loops and of reductions, with values from 0 on
+///
+/// With `in_loops` the value of
+///     for i, j: y[i, j] = x[i, j]/sum(a, x[i, a])
+///   with s and [i] becomes a temporary:
+///     for i: s = sum(a, x[i, a])
+///            for j: y[i, j] = x[i, j]/s
+/// @param array   the name of the new array, with an axis for each iname, or of the temporary
+/// @param inames  of loops and of reductions, with values from 0 on; of loops with `in_loops`
 /// @throws InvalidInput  loopy.store_value.unknown_iname, loopy.store_value.name_taken,
 ///                       loopy.store_value.not_found, loopy.store_value.bounds,
 ///                       loopy.store_value.input_changes, and what duplicate_inames throws
-/// @cost   memory for all values
+/// @cost   memory for all values, or a register
 [[nodiscard]] Kernel store_value(Kernel kernel, std::string_view array,
-                                 const std::vector<std::string>& inames);
+                                 const std::vector<std::string>& inames,
+                                 const StoreOptions& options = {});
 
 }  // namespace rtcg::loopy

@@ -122,11 +122,14 @@ std::vector<GridIname> grid_inames(const Slicing& slicing) {
   return result;
 }
 
-/// The first one that leaves nests apart which the kernel has apart; the first one if there is
-/// none.
+/// The first one that leaves nests apart which the kernel has apart, and values within the loops of
+/// their users; the first one if there is none.
 Slicing first_of_separate_nests(const SlicingStream& stream) {
+  const auto is_in_loops = [](const StorePlan& each) { return each.in_loops; };
   for (std::size_t place = 0; place < stream.count(); ++place) {
-    if (Slicing slicing = stream.at(place).slicing; slicing.together.empty()) {
+    if (Slicing slicing = stream.at(place).slicing;
+        slicing.together.empty() &&
+        std::none_of(slicing.stores.begin(), slicing.stores.end(), is_in_loops)) {
       return slicing;
     }
   }

@@ -1,12 +1,18 @@
 // Values that are stored once for all that use them, against the kernel as described.
+#include <cstdint>
+#include <map>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/create/make_kernel.h"
-#include "rtcg/loopy/slice/slicing.h"
+#include "rtcg/loopy/slice/enumerate_slicings.h"
 #include "rtcg/loopy/transform/fix_parameters.h"
 #include "tests/loopy/execute/on_every_target.h"
+#include "tests/loopy/slice/values_of_loops.h"
 
 namespace rtcg::loopy {
 namespace {
@@ -49,6 +55,51 @@ TEST(StoredValues, TakeTemporariesWithThem) {
       "j,l: unr l.0*2 unr*2; m_w: unr l.0*2 vec*2; keep s vec 2; i_w: g.0 l.1*2; d: l.0; "
       "place total global; launch before i; launch before d");
   expect_same_everywhere(apply(kernel, slicing), kernel, {});
+}
+
+/// For rows that blocks do not divide, and for some that they do, against the same with
+/// temporaries.
+TEST(ValuesOfLoops, KeepTheNumbers) {
+  std::mt19937_64 random(7);
+  for (const ValuesOfLoops& each : values_of_loops()) {
+    const SlicingStream stream(each.as_rules(), {.parameters = {{"n", 40}, {"m", 64}},
+                                                 .min_threads = 4,
+                                                 .max_threads = 64,
+                                                 .max_items_per_thread = 8});
+    std::vector<Slicing> drawn;
+    for (std::size_t i = 0; i < stream.count(); ++i) {
+      Slicing slicing = stream.at(i).slicing;
+      if (!slicing.stores.empty() && slicing.stores.front().in_loops) {
+        drawn.push_back(std::move(slicing));
+      }
+    }
+    ASSERT_FALSE(drawn.empty()) << each.name;
+    for (const IntegerValues& sizes :
+         {IntegerValues{{"n", 5}, {"m", 13}}, IntegerValues{{"n", 4}, {"m", 32}}}) {
+      const Slicing& slicing = drawn[random() % drawn.size()];
+      SCOPED_TRACE(each.name + ": " + to_string(slicing));
+      // with PoCL 3.1 some tiles lose elements: see Slicings in tune_test.cpp
+      expect_same_everywhere(apply(each.as_rules(), slicing), each.as_temporaries(), sizes, {},
+                             "pthread");
+    }
+  }
+}
+
+TEST(ValuesOfLoops, KeepTheNumbersByWordsOfOnesOwn) {
+  const ValuesOfLoops softmax = values_of_loops().front();
+  const std::map<std::string, std::int64_t> sizes = {{"n", 5}, {"m", 13}};
+  const Kernel kernel = fix_parameters(softmax.as_rules(), sizes);
+  for (const char* words :
+       {"once high[i]; once all[i]; i: g.0; a,b,j: for l.0*8",
+        "once high[i]; i: g.0 l.1*2; j: for l.0*4",
+        "once high[i]; store all[i]; i: g.0 l.0*4; i_all: g.0 l.0*4; launch before i_all; "
+        "place high global",
+        "once high[i]; once all[i]; i: g.0; a,b,j: g.1 for*2 l.0*4; place high global; "
+        "place all global"}) {
+    SCOPED_TRACE(words);
+    expect_same_everywhere(apply(kernel, parse_slicing(words)),
+                           fix_parameters(softmax.as_temporaries(), sizes), {});
+  }
 }
 
 // Nests that share inames without need, sliced as if they had others; `j_0` is one of the kernel's.

@@ -1,12 +1,15 @@
 // Sums that are stored because others repeat them.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "rtcg/loopy/codegen/generate.h"
 #include "rtcg/loopy/create/make_kernel.h"
 #include "rtcg/loopy/slice/enumerate_slicings.h"
+#include "rtcg/loopy/transform/fix_parameters.h"
+#include "tests/loopy/slice/values_of_loops.h"
 #include "tests/support/expect_error.h"
 
 namespace rtcg::loopy {
@@ -90,6 +93,109 @@ TEST(StoredSlicings, GiveLaterSumsLoopsOfTheirOwn) {
   EXPECT_EQ(first.words.rfind("apart; store ", 0), 0U) << first.words;
   EXPECT_EQ(stream.find_words(first.words), 0U);
   EXPECT_NO_THROW(static_cast<void>(generate(apply(kernel, first.slicing), Target::cuda)));
+}
+
+/// Those with values in loops.
+std::vector<std::size_t> places_with_values_of_loops(const SlicingStream& stream) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < stream.count(); ++i) {
+    const std::vector<StorePlan>& stores = stream.at(i).slicing.stores;
+    if (!stores.empty() && stores.front().in_loops) {
+      places.push_back(i);
+    }
+  }
+  return places;
+}
+
+/// Few, so that the tests have them at once.
+SlicingConstraints few_for(std::int64_t n, std::int64_t m) {
+  return {.parameters = {{"n", n}, {"m", m}},
+          .min_threads = 128,
+          .max_threads = 128,
+          .max_items_per_thread = 4};
+}
+
+TEST(ValuesOfLoops, AreReadAndWritten) {
+  const std::string words = "once top[h,i]; store s[i]; i: g.0 l.0*64";
+  const Slicing slicing = parse_slicing(words);
+  EXPECT_EQ(slicing.stores, (std::vector<StorePlan>{{"top", {"h", "i"}, true}, {"s", {"i"}}}));
+  EXPECT_EQ(to_string(slicing), words);
+  for (const char* wrong : {"once", "once s", "once s[i", "once s[]", "once s[i]; once s[i]"}) {
+    EXPECT_ERROR("loopy.parse_slicing.syntax", parse_slicing(wrong));
+  }
+}
+
+// The values are those of temporaries, and so are the slicings and what the model says of them.
+TEST(ValuesOfLoops, AreSlicedAsTemporariesAre) {
+  for (const ValuesOfLoops& each : values_of_loops()) {
+    SCOPED_TRACE(each.name);
+    const SlicingStream stream(each.as_rules(), few_for(16384, 2048));
+    const SlicingStream wanted(each.as_temporaries(), few_for(16384, 2048));
+    const std::vector<std::size_t> places = places_with_values_of_loops(stream);
+    ASSERT_FALSE(places.empty());
+    const RankedSlicing first = stream.at(places.front());
+    EXPECT_NEAR(first.predicted_seconds, wanted.at(0).predicted_seconds,
+                0.02 * wanted.at(0).predicted_seconds)
+        << first.words;
+    for (std::size_t i = 0; i < places.size(); i += 1 + places.size() / 5) {
+      const RankedSlicing listed = stream.at(places[i]);
+      EXPECT_EQ(stream.find_words(listed.words), places[i]) << listed.words;
+      EXPECT_NO_THROW(static_cast<void>(generate(apply(each.as_rules(), listed.slicing),
+                                                 Target::cuda, {.recipe_comment = false})))
+          << listed.words;
+    }
+  }
+}
+
+TEST(ValuesOfLoops, AreKeptInRows) {
+  for (const ValuesOfLoops& each : values_of_loops()) {
+    if (each.name == "softmax" || each.name == "cross_entropy" || each.name == "normalisation") {
+      const Kernel kernel = fix_parameters(each.as_rules(), {{"n", 16384}, {"m", 4096}});
+      const RankedSlicing first = SlicingStream(kernel, few_for(16384, 4096)).at(0);
+      EXPECT_EQ(first.words.rfind("once value[i]; once value_1[i]; i: g.0", 0), 0U) << first.words;
+      EXPECT_NE(first.words.find("keep x"), std::string::npos) << first.words;
+    }
+  }
+}
+
+TEST(ValuesOfLoops, KeepHints) {
+  SlicingConstraints constraints = few_for(16384, 2048);
+  constraints.inames["j"].threads = {64};
+  const ValuesOfLoops softmax = values_of_loops().front();
+  const SlicingStream stream(softmax.as_rules(), constraints);
+  const std::vector<std::size_t> places = places_with_values_of_loops(stream);
+  ASSERT_FALSE(places.empty());
+  const std::string words = stream.at(places.front()).words;
+  EXPECT_NE(words.find("l.0*64"), std::string::npos) << words;
+}
+
+// Shared rows are launches, which hand values on.
+TEST(ValuesOfLoops, AreHandedOnBetweenLaunches) {
+  const std::int64_t m = 4 << 20;
+  const Kernel normalisation =
+      fix_parameters(values_of_loops()[2].as_rules(), {{"n", 4}, {"m", m}});
+  const SlicingStream stream(normalisation, few_for(4, m));
+  const std::vector<std::size_t> places = places_with_values_of_loops(stream);
+  const auto shared = std::find_if(places.begin(), places.end(), [&](const std::size_t each) {
+    return stream.at(each).words.find("place value global") != std::string::npos;
+  });
+  ASSERT_NE(shared, places.end());
+  const RankedSlicing listed = stream.at(*shared);
+  EXPECT_EQ(stream.find_words(listed.words), *shared);
+  EXPECT_GT(generate(apply(normalisation, listed.slicing), Target::cuda).launches.size(), 1U);
+}
+
+TEST(ValuesOfLoops, AreNotListedForOtherSums) {
+  for (const char* statements : {"y[i, j] = sum(a, x[i, a]*w[a, j])",  // depends on all loops
+                                 "<> total = sum(a, x[i, a])\ny[i, j] = x[i, j]/total",
+                                 "y[i, j] = x[i, j]/sum(a, w[a, a])",  // on none
+                                 "y[i, 0] = 2*sum(a, x[i, a])\ny[i, 1] = 3*sum(a, x[i, a])"}) {
+    const Kernel kernel = make_kernel(
+        "{[i, j, a]: 0 <= i < n and 0 <= j, a < m}", statements,
+        {.arguments = "x, y: f32[n, m]; w: f32[m, m]", .assumptions = "n >= 1 and m >= 2"});
+    EXPECT_TRUE(places_with_values_of_loops(SlicingStream(kernel, few_for(64, 64))).empty())
+        << statements;
+  }
 }
 
 TEST(StoredSlicings, AreNotListedForOtherSums) {

@@ -162,6 +162,81 @@ TEST(StoreValue, CopiesAnArrayWithItsAxesInAnotherOrder) {
   EXPECT_ERROR("loopy.store_value.input_changes", store_value(overwritten, "t", {"i", "k"}));
 }
 
+/// Softmax in one statement.
+Kernel softmax() {
+  return make_kernel("{[i, j, a, b]: 0 <= i < n and 0 <= j, a, b < m}",
+                     "y[i, j] = exp(x[i, j] - reduce(max, a, x[i, a]))/"
+                     "sum(b, exp(x[i, b] - reduce(max, a, x[i, a])))",
+                     {.default_type = cgen::f64, .assumptions = "n >= 1 and m >= 1"});
+}
+
+TEST(StoreValue, ComputesValuesOnceInTheirLoops) {
+  const Kernel top = store_value(softmax(), "top", {"i"}, {.in_loops = true});
+  const Kernel kernel = store_value(top, "total", {"i"}, {.in_loops = true});
+  EXPECT_EQ(statements_of(kernel),
+            "top = reduce(max, a, x[i, a])\n"
+            "total = sum(b, exp(x[i, b] - top))\n"
+            "y[i, j] = exp(x[i, j] - top) / total\n");
+  EXPECT_EQ(find_instruction(kernel, "set_top")->within_inames, NameSet{"i"});
+  EXPECT_TRUE(find_temporary(kernel, "top")->shape.empty());
+  EXPECT_FALSE(is_iname(kernel, "a_0"));
+  expect_recipe(softmax(), kernel,
+                "store_value(top, [i], in_loops=yes)\nstore_value(total, [i], in_loops=yes)\n");
+  expect_same_results(softmax(), kernel, {{"n", 5}, {"m", 4}});
+}
+
+// Other loops, and reductions over an iname of the value, compute it themselves.
+TEST(StoreValue, LeavesOtherLoopsAloneInItsOwn) {
+  const Kernel kernel = make_kernel("{[i, j, k, a]: 0 <= i, j, k, a < n}",
+                                    "p[i, j] = x[i, j]/sum(a, x[i, a])\n"
+                                    "q[k] = sum(i, sum(a, x[i, a])*x[k, i])\n"
+                                    "r[i] = sum(a, x[i, a]) + 1",
+                                    {.default_type = cgen::f64, .assumptions = "n >= 1"});
+  const Kernel stored = store_value(kernel, "s", {"i"}, {.in_loops = true});
+  EXPECT_EQ(statements_of(stored),
+            "s = sum(a, x[i, a])\n"
+            "p[i, j] = x[i, j] / s\n"
+            "q[k] = sum(i_0, sum(a_0, x[i_0, a_0])*x[k, i_0])\n"
+            "r[i] = s + 1\n");
+  expect_same_results(kernel, stored, {{"n", 5}});
+}
+
+// After what the value depends on, and outside of the loop that the statement before its user is
+// in.
+TEST(StoreValue, ComputesValuesBeforeTheOtherLoopsOfTheirUsers) {
+  const Kernel kernel =
+      make_kernel("{[i, j, a, b]: 0 <= i < n and 0 <= j, a, b < m}",
+                  "x[i, b] = 2*u[i, b] {id=x}\n"
+                  "<> t = u[i, j]*v[j] {id=t}\n"
+                  "y[i, j] = t/sum(a, x[i, a]) {dep=x:t}",
+                  {.default_type = cgen::f64, .assumptions = "n >= 1 and m >= 1"});
+  const Kernel stored = store_value(kernel, "s", {"i"}, {.in_loops = true});
+  EXPECT_EQ(statements_of(stored),
+            "x[i, b] = 2*u[i, b]\n"
+            "s = sum(a, x[i, a])\n"
+            "t = u[i, j]*v[j]\n"
+            "y[i, j] = t / s\n");
+  expect_same_results(kernel, stored, {{"n", 5}, {"m", 4}});
+}
+
+TEST(StoreValue, RefusesValuesThatOtherLoopsChange) {
+  const auto refuse = [](const char* code, const char* statements, const char* iname) {
+    const Kernel kernel = make_kernel("{[t, i, j, a]: 0 <= t, i, j, a < n}", statements,
+                                      {.default_type = cgen::f64, .assumptions = "n >= 1"});
+    EXPECT_ERROR(code, store_value(kernel, "s", {iname}, {.in_loops = true}));
+  };
+  // the user itself, and a statement between users
+  refuse("loopy.store_value.input_changes", "x[i, j] = x[i, j]/sum(a, x[i, a])", "i");
+  refuse("loopy.store_value.input_changes",
+         "y[i] = sum(a, x[i, a]) + 1\nx[i, 0] = 2.0\nz[i] = sum(a, x[i, a])", "i");
+  // each iteration of t: an array, and a scalar, which no value of i has
+  refuse("loopy.store_value.input_changes", "w[i] = f[t]*v[i]\ny[t, i] = w[i]*sum(a, x[i, a])",
+         "i");
+  refuse("loopy.store_value.not_found", "<> c = f[t]\ny[t, i] = sum(a, x[i, a]*c)", "i");
+  // a, which is not a loop of a statement
+  refuse("loopy.store_value.not_found", "y[i] = sum(a, x[i, a]*sum(j, x[a, j]))", "a");
+}
+
 TEST(StoreValue, RefusesWhatItCannotStore) {
   EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "z"}));
   EXPECT_ERROR("loopy.store_value.unknown_iname", store_value(attention(), "s", {"i", "i"}));
