@@ -66,7 +66,7 @@ struct KernelWork {
 [[nodiscard]] double untouched_bytes(const Kernel& kernel, const IntegerValues& parameters);
 
 /// What is written of arrays that a statement reads before the first one writes them: these
-/// elements move twice. At most as much as is; indices that are not affine count as one.
+/// elements move twice. Never more than that; indices that are not affine count as one.
 /// @param kernel  with types, and rules expanded
 [[nodiscard]] double updated_bytes(const Kernel& kernel, const IntegerValues& parameters);
 

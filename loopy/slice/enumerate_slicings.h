@@ -138,7 +138,8 @@ class SlicingSource : public SearchSpace {
 /// along which elements are read again, see MarchPlan. Of a kernel with several nests each has a
 /// slicing of its own, in one launch where they have equally many threads, or in several. Sums
 /// within sums, and those that several statements or loops repeat, are also computed once, into an
-/// array: its statement is a nest then, and so are those that read it, see StorePlan.
+/// array: its statement is a nest then, and so are those that read it, see StorePlan. Those that
+/// depend on the loops of a row alone are also temporaries of these loops.
 ///
 /// The model counts arithmetic,
 /// traffic of memory, cache and shared memory, and the fill of the machine, from the lengths alone:
